@@ -1,0 +1,109 @@
+// All-reduce among ranks of one host through shared memory, against memcpy of the same bytes in the
+// same run. Each rank is a thread with a team, an arena and a buffer of its own; arenas are mapped
+// once, which is all that a process each would change. A rank copies (n - 1) / n of its buffer in
+// and out and reads the rest once more to reduce it, so some two or three memcpys of time is what
+// memory allows when there is a core for each rank.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "bench/ops/copy.h"
+#include "ops/host_team.h"
+
+namespace fasthorovod::ops {
+namespace {
+
+using transport::Arena;
+
+constexpr std::size_t kHeapBytes = 64U << 20;
+constexpr std::size_t kLargestArea = 8U << 20;
+
+struct Rank {
+  core::World world;
+  Arena arena = *Arena::create(HostTeam::table_bytes() + kHeapBytes);
+  transport::ArenaHeap heap{arena, arena.bytes().subspan(HostTeam::table_bytes())};
+  std::unique_ptr<HostTeam> team;
+  std::vector<float> values;
+};
+
+class Host {
+ public:
+  Host(int size, std::size_t elements) : elements_(elements) {
+    for (int number = 0; number < size; ++number) {
+      ranks_.push_back(std::make_unique<Rank>());
+      ranks_.back()->world.rank = number;
+      ranks_.back()->values.assign(elements, static_cast<float>(number));
+    }
+    std::vector<HostSeat> seats;
+    seats.reserve(ranks_.size());
+    for (const auto& rank : ranks_) seats.push_back({rank->world.rank, rank->arena.bytes()});
+    for (const auto& rank : ranks_) {
+      rank->team =
+          std::make_unique<HostTeam>(rank->world, seats, rank->heap, kLargestArea, HostHooks{});
+    }
+  }
+  ~Host() {
+    for (const auto& rank : ranks_) rank->team->stop({core::ErrorCode::kShutdown, ""});
+  }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  /// On all ranks, in place; until the last one is done.
+  void allreduce() {
+    ++sequence_;
+    std::vector<std::promise<void>> done(ranks_.size());
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) start(*ranks_[rank], done[rank]);
+    for (auto& promise : done) promise.get_future().wait();
+  }
+
+  [[nodiscard]] bool all_are(float value) const {
+    return std::ranges::all_of(ranks_, [value](const auto& rank) {
+      return std::ranges::all_of(rank->values, [value](float v) { return v == value; });
+    });
+  }
+
+ private:
+  void start(Rank& rank, std::promise<void>& done) {
+    std::vector<int> all(ranks_.size());
+    std::iota(all.begin(), all.end(), 0);
+    HostOperation operation;
+    operation.sequence = sequence_;
+    operation.layout = lay_out({all}, rank.world.rank, elements_, sizeof(float), kLargestArea);
+    operation.members = all;
+    operation.input = std::as_bytes(std::span(rank.values));
+    operation.output = std::as_writable_bytes(std::span(rank.values));
+    operation.type = core::DataType::kFloat32;
+    operation.reduction = core::Reduction::kMax;  // in place again and again: sums would overflow
+    operation.area = rank.team->reserve(operation.layout.area_bytes(), Door::kNamed);
+    operation.done = [&done](const core::Status&) { done.set_value(); };
+    rank.team->start(std::move(operation));
+  }
+
+  const std::size_t elements_;
+  std::uint64_t sequence_ = 0;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+void allreduce(benchmark::State& state) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  const auto ranks = static_cast<int>(state.range(1));
+  Host host(ranks, bytes / sizeof(float));
+  host.allreduce();  // touches the arenas
+  for (auto iteration : state) host.allreduce();
+  if (!host.all_are(static_cast<float>(ranks - 1))) state.SkipWithError("a wrong maximum");
+  count_bytes(state, bytes);
+}
+
+BENCHMARK(copy)->Arg(4 << 10)->Arg(1 << 20)->Arg(16 << 20)->Arg(64 << 20)->UseRealTime();
+BENCHMARK(allreduce)
+    ->ArgNames({"bytes", "ranks"})
+    ->ArgsProduct({{4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20}, {2, 4}})
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
+
+}  // namespace
+}  // namespace fasthorovod::ops

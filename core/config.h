@@ -1,0 +1,93 @@
+// Every setting, parsed once from the environment. Names are FASTHOROVOD_<X>; where Horovod has the
+// setting too, HOROVOD_<X> is accepted as an alias (ours wins when both are set). Immutable; any
+// thread.
+//
+// The settings are rows of one table (config.cc): name, alias, allowed range, default, meaning.
+// Parsing, error texts and the documentation come from that table.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/log.h"
+#include "core/result.h"
+
+namespace fasthorovod::core {
+
+/// Sixty-four-bit byte rates, e.g. of one flow.
+using BytesPerSecond = std::uint64_t;
+
+inline constexpr int kLeastArenaMb = 16;
+inline constexpr int kMostArenaMb = 1 << 20;
+
+// Beside each field stands the variable that sets it; settings() says what it takes.
+struct Config {
+  // Who this process is: given by the launcher, by hand or by another starter. Without rank and
+  // size it is a world of one.
+  int rank = 0;                   // RANK
+  int size = 1;                   // SIZE
+  std::string store;              // STORE: the launcher's; "" when there is none
+  std::string rendezvous;         // RENDEZVOUS: rank 0 listens there; "" when a store is used
+  std::string secret_file;        // SECRET_FILE: "" only in a world of one
+  bool require_secret = false;    // REQUIRE_SECRET: rank 0 may not make one for a shared store
+  std::string job;                // JOB: 32 hex digits; "" derives it from the secret
+  std::string host_identity;      // HOST_IDENTITY: overrides boot id and network namespace
+  std::string network_interface;  // NETWORK_INTERFACE: names, addresses or CIDR, comma separated
+
+  // Limits.
+  std::chrono::milliseconds start_timeout{60'000};  // START_TIMEOUT: all ranks must be here
+  std::chrono::milliseconds stall_warning{60'000};  // STALL_CHECK_TIME_SECONDS: 0 never warns
+  std::chrono::milliseconds stall_limit{600'000};   // STALL_SHUTDOWN_TIME_SECONDS: 0 never fails
+
+  // How bytes move.
+  std::optional<int> lanes;        // LANES: event loops of a rank; nothing: auto
+  std::optional<int> auxiliaries;  // AUX: of those, in auxiliary processes; nothing: auto
+  int cores = 0;                   // this process may use; 0: as the system says. No variable
+  int flows = 4;                   // FLOWS: TCP connections of a lane to a peer
+  BytesPerSecond flow_rate = 0;    // FLOW_RATE: of a flow to another host; 0 no limit
+  int arena_mb = 1024;             // ARENA_MB: MiB of shared memory at most
+  std::uint64_t fusion_threshold = 64ull << 20;  // FUSION_THRESHOLD: bytes; 0 turns fusion off
+  std::uint32_t cache_capacity = 4096;           // CACHE_CAPACITY: requests; 0 turns it off
+
+  LogLevel log_level = LogLevel::kWarning;  // LOG_LEVEL
+};
+
+/// A parsed configuration and what the user should hear about it (unknown names with the nearest
+/// match, settings given twice). The caller logs the warnings.
+struct ParsedConfig {
+  Config config;
+  std::vector<std::string> warnings;
+};
+
+/// Environment variables by name; tests pass what they like.
+using Environment = std::map<std::string, std::string, std::less<>>;
+
+/// The environment of this process.
+Environment process_environment();
+
+/// Parses `environment`. A bad value is an error that says the variable, what was given and what is
+/// allowed; so is half an identity (a rank without a size, several ranks without a meeting point or
+/// a secret).
+Result<ParsedConfig> parse_config(const Environment& environment);
+
+/// One row of the table, for documentation and tests.
+struct Setting {
+  std::string_view name;           // FASTHOROVOD_X
+  std::string_view horovod_alias;  // HOROVOD_X, or ""
+  std::string_view allowed;        // for people: "1 to 64, or auto"
+  std::string_view default_text;
+  std::string_view meaning;
+};
+const std::vector<Setting>& settings();
+
+/// "200mbit", "1gbit", "25MB": bits or bytes a second as tc writes them (decimal). Shared with the
+/// launcher.
+Result<BytesPerSecond> parse_rate(std::string_view text);
+
+}  // namespace fasthorovod::core

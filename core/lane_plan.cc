@@ -1,0 +1,43 @@
+#include "core/lane_plan.h"
+
+#include <algorithm>
+
+namespace fasthorovod::core {
+namespace {
+
+// The program's own threads, and those of its rank, want about so many.
+constexpr int kCoresOfARank = 4;
+// More did not pay where it was measured: one core drives several flows to the limit of a link.
+constexpr int kMostSpareAuxiliaries = 2;
+
+}  // namespace
+
+LaneWish lane_wish(const Config& config, int cores) {
+  return {.lanes = config.lanes,
+          .auxiliaries = config.auxiliaries,
+          .flows = config.flows,
+          .cores = config.cores > 0 ? config.cores : cores};
+}
+
+int spare_auxiliaries(int cores, int ranks_on_host) {
+  return std::clamp(cores / std::max(ranks_on_host, 1) - kCoresOfARank, 0, kMostSpareAuxiliaries);
+}
+
+LanePlan plan_lanes(const LaneWish& wish, const LaneSurroundings& around) {
+  LanePlan plan{.flows = wish.flows};
+  if (wish.auxiliaries) {
+    plan.auxiliaries = *wish.auxiliaries;
+  } else if (around.peers_elsewhere) {
+    // A lane that stays at home needs no staging of ordinary memory.
+    const int others = wish.lanes.value_or(kMostLanes) - 1;
+    plan.auxiliaries = std::min(spare_auxiliaries(wish.cores, around.ranks_on_host), others);
+  }
+  plan.lanes = wish.lanes.value_or(std::min(1 + plan.auxiliaries, kMostLanes));
+  return plan;
+}
+
+int flows_between(const LanePlan& a, const LanePlan& b) {
+  return std::max(a.lanes * a.flows, b.lanes * b.flows);
+}
+
+}  // namespace fasthorovod::core

@@ -1,0 +1,59 @@
+// How many lanes (event loops) move a rank's data, where they run, and how many flows (connections)
+// two ranks share: what a rank was told (a wish), and what comes of it once it is known how many
+// ranks share its host (a plan).
+//
+// Every rank plans for all, from the wishes in the roster, so that both ends of a pair count alike.
+// Pure values; any thread.
+#pragma once
+
+#include <optional>
+
+#include "core/config.h"
+
+namespace fasthorovod::core {
+
+inline constexpr int kMostLanes = 16;        // a rank
+inline constexpr int kMostAuxiliaries = 16;  // a rank
+inline constexpr int kMostFlowsOfALane = 64;
+inline constexpr int kMostFlows = kMostLanes * kMostFlowsOfALane;  // between two ranks
+
+/// What a rank was told. Nothing stands for `auto`.
+struct LaneWish {
+  std::optional<int> lanes = std::nullopt;        // 1 to kMostLanes, and at least the auxiliaries
+  std::optional<int> auxiliaries = std::nullopt;  // 0 to kMostAuxiliaries
+  int flows = 1;                                  // of a lane to a peer, 1 to kMostFlowsOfALane
+  int cores = 0;                                  // that its process may use
+
+  friend bool operator==(const LaneWish&, const LaneWish&) = default;
+};
+
+/// `cores`: how many the process may use, unless the configuration says.
+LaneWish lane_wish(const Config& config, int cores);
+
+/// What a rank finds around it once all are known.
+struct LaneSurroundings {
+  int ranks_on_host = 1;        // itself included; they share its cores
+  bool peers_elsewhere = true;  // some rank can be reached over the network only
+};
+
+/// What a rank does. At least one lane; at most as many auxiliaries as lanes.
+struct LanePlan {
+  int lanes = 1;
+  int auxiliaries = 0;  // of the lanes, those that run in auxiliary processes
+  int flows = 1;        // of a lane to a peer
+
+  friend bool operator==(const LanePlan&, const LanePlan&) = default;
+};
+
+/// How many auxiliary processes a rank may have without taking cores from the program: none unless
+/// its share of the host's cores is more than a rank needs for itself.
+int spare_auxiliaries(int cores, int ranks_on_host);
+
+/// `auto` means what can be spared, and none where all ranks share memory: lanes are idle there.
+LanePlan plan_lanes(const LaneWish& wish, const LaneSurroundings& around);
+
+/// How many flows two ranks share: as many as the one that wants more. Flow k belongs on either
+/// side to lane k mod (that side's lanes).
+int flows_between(const LanePlan& a, const LanePlan& b);
+
+}  // namespace fasthorovod::core

@@ -1,0 +1,39 @@
+// All algorithms there are: one row each. Tests, benches and help texts walk this table, so a new
+// row is tested and shown with no further edit. Immutable.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/request.h"
+#include "ops/ordered.h"
+#include "ops/schedule.h"
+
+namespace fasthorovod::ops {
+
+struct Algorithm {
+  std::string_view name;  // as users write it, e.g. "ring-allreduce"
+  OrderedKind kind = OrderedKind::kAllreduce;
+  std::string_view purpose;  // one sentence
+  bool (*supports)(const Shape&) = nullptr;
+  Schedule (*build)(const Shape&) = nullptr;
+  bool has_source = false;  // sends come from memory of their own
+};
+
+std::span<const Algorithm> algorithm_table();
+
+/// The row of that name, or null.
+const Algorithm* find_algorithm(std::string_view name);
+
+/// The algorithm all ranks use for this operation; depends on nothing that differs between them.
+const Algorithm& choose(OrderedKind kind, const Shape& shape);
+/// The same for the named door. What moves nothing gets the barrier.
+const Algorithm& choose(core::OpKind op, const Shape& shape);
+
+/// Shape::chunk_bytes for an operation over `bytes` among `size` ranks when no two
+/// ranks share more than `flows` flows: about four chunks a flow and segment, between 16 KiB
+/// (headers and calls stay small) and 256 KiB (a chunk stays in the L2 cache).
+std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows);
+
+}  // namespace fasthorovod::ops

@@ -1,0 +1,64 @@
+// One plan item on one rank, from the copy in to the copy out: the tensors it fuses, the buffer its
+// schedule works on, and which memory that is.
+//
+// A single tensor is worked on in place, in the caller's output; several are packed into a pooled
+// buffer without gaps, in the plan's order, scaled while they are copied. Thread: owner (the
+// worker), but for the lanes that fill the buffer between prepare() and finish().
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/plan.h"
+#include "core/result.h"
+#include "ops/buffer_pool.h"
+#include "ops/entry.h"
+#include "ops/group_table.h"
+#include "ops/schedule.h"
+
+namespace fasthorovod::ops {
+
+class CollectiveJob final {
+ public:
+  /// `entries` has one place a tensor of the item; null where this rank did not submit it (it has
+  /// joined) and takes part with zeros. This rank is in `group`, or the item moves nothing.
+  CollectiveJob(core::PlanItem item, std::vector<EntryPtr> entries, GroupPtr group);
+
+  /// Finds or makes the buffer and copies in; once. An error belongs to this rank alone (no memory
+  /// for a result).
+  core::Status prepare(BufferPool& pool);
+
+  /// What the algorithm is given, over buffer(); `flows` is how many connections share a transfer.
+  [[nodiscard]] Shape shape(int flows) const;
+
+  /// Copies out. Only after the schedule ran to its end.
+  void finish();
+
+  /// Gives a pooled buffer back.
+  void release(BufferPool& pool);
+
+  [[nodiscard]] std::span<std::byte> buffer() const { return buffer_; }
+  [[nodiscard]] const core::PlanItem& item() const { return item_; }
+  [[nodiscard]] const Group& group() const { return *group_; }
+  [[nodiscard]] const std::vector<EntryPtr>& entries() const { return entries_; }
+  /// For messages: "allreduce of 'conv1.weight' and 3 more".
+  [[nodiscard]] std::string title() const;
+
+ private:
+  core::Status find_memory(BufferPool& pool);
+  core::Status prepare_allreduce(BufferPool& pool);
+  core::Status prepare_broadcast();
+  core::Status prepare_allgather();
+
+  core::PlanItem item_;
+  std::vector<EntryPtr> entries_;
+  GroupPtr group_;
+  bool prepared_ = false;
+  std::span<std::byte> buffer_;
+  BufferPool::Buffer pooled_;
+  std::vector<std::uint64_t> block_elements_;  // all-gather: each rank's part
+};
+
+}  // namespace fasthorovod::ops

@@ -1,0 +1,100 @@
+#include "ops/engine.h"
+
+#include <utility>
+
+#include "ops/engine_impl.h"
+#include "ops/lane_places.h"
+#include "ops/submission_check.h"
+
+namespace fasthorovod::ops {
+
+using core::Error;
+using core::ErrorCode;
+using transport::ControlPlane;
+
+core::Status EngineImpl::launch() {
+  core::LanePlan plan = control_->lane_plan();
+  if (!auxiliaries_) plan.auxiliaries = 0;
+  auto lanes = start_lanes(plan, board_);
+  if (!lanes) return std::move(lanes).error();
+  if (auxiliaries_) {
+    core::Status joined = auxiliaries_->start_lanes(*memory_, board_, auxiliary_hooks(), *lanes);
+    if (!joined) return joined;
+    executor_.put_buffers_in(memory_->heap());
+    ordered_.put_buffers_in(memory_->heap());
+  }
+  lanes_ = std::make_unique<transport::LaneSet>(std::move(*lanes));
+  engine_thread_ = std::thread([this] { control_->run(control_handlers()); });
+  return {};
+}
+
+core::Result<Handle> EngineImpl::submit(Submission submission) {
+  if (core::Status status = check(submission, sets_); !status) return std::move(status).error();
+  std::vector<Submission> one;
+  one.push_back(std::move(submission));
+  auto handles = pending_.add(std::move(one));
+  if (!handles) return std::move(handles).error();
+  return handles->front();
+}
+
+core::Result<std::vector<Handle>> EngineImpl::submit_bundle(const std::string& name,
+                                                            std::vector<Submission> members) {
+  if (name.empty()) return Error{ErrorCode::kInvalidArgument, "a bundle needs a name"};
+  for (Submission& member : members) {
+    member.request.bundle = name;
+    member.request.bundle_size = static_cast<std::uint32_t>(members.size());
+    if (core::Status status = check(member, sets_); !status) return std::move(status).error();
+  }
+  return pending_.add(std::move(members));
+}
+
+EngineStatistics EngineImpl::statistics() const {
+  const transport::LaneStatistics lane = lanes_->statistics();
+  const std::uint64_t ordered = ordered_.operations() + messages_.messages();
+  return {.operations = executor_.items() + ordered,
+          .tensors = executor_.tensors() + ordered,
+          .payload_bytes =
+              executor_.payload_bytes() + ordered_.payload_bytes() + messages_.payload_bytes(),
+          .bytes_sent = lane.bytes_sent,
+          .bytes_received = lane.bytes_received,
+          .cache_hits = negotiator_.cache_hits(),
+          .refused_connections = control_->refused().total()};
+}
+
+namespace {
+
+// Leases what was asked for before `connect` meets the ranks: who can not have it counts as absent.
+template <typename Connect>
+core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, core::Log& log,
+                                                   Connect connect) {
+  auto auxiliaries = Auxiliaries::lease(config);
+  if (!auxiliaries) return std::move(auxiliaries).error();
+  core::Result<std::unique_ptr<ControlPlane>> control = connect();
+  if (!control) return std::move(control).error();
+  if (!config.auxiliaries) *auxiliaries = Auxiliaries::lease_chosen((*control)->lane_plan(), log);
+  std::unique_ptr<SharedMemory> memory;
+  if (*auxiliaries != nullptr || SharedMemory::has_mates((*control)->world())) {
+    auto made = SharedMemory::make(**control, config.arena_mb);
+    if (!made) return std::move(made).error();
+    memory = *std::move(made);
+  }
+  auto engine = std::make_unique<EngineImpl>(*std::move(control), std::move(memory),
+                                             *std::move(auxiliaries), config, log);
+  if (core::Status launched = engine->launch(); !launched) return std::move(launched).error();
+  return std::unique_ptr<Engine>(std::move(engine));
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<Engine>> Engine::start(const core::Config& config, std::uint32_t epoch,
+                                                    core::Log& log) {
+  return start_engine(config, log, [&] { return ControlPlane::connect(config, epoch, log); });
+}
+
+core::Result<std::unique_ptr<Engine>> Engine::start(const core::Config& config, std::uint32_t epoch,
+                                                    core::Log& log, transport::Meeting meeting) {
+  return start_engine(
+      config, log, [&] { return ControlPlane::connect(config, epoch, log, std::move(meeting)); });
+}
+
+}  // namespace fasthorovod::ops

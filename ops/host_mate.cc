@@ -1,0 +1,41 @@
+#include "ops/host_mate.h"
+
+namespace fasthorovod::ops {
+
+HostMate::HostMate(const HostSeat& seat) : seat_(seat), table_(seat.arena) {}
+
+HostMate::State HostMate::look(const HostKey& key, std::uint32_t fingerprint,
+                               std::uint64_t area_bytes) {
+  if (state_ == State::kGone || state_ == State::kFailed) return state_;
+  if (state_ == State::kAbsent) {
+    const std::uint64_t publications = table_.publications();
+    if (publications == searched_) return state_;
+    searched_ = publications;
+    const std::optional<HostSighting> sighting = table_.find(key);
+    if (!sighting) return state_;
+    sighting_ = *sighting;
+    state_ = first_state(fingerprint, area_bytes);
+  }
+  const HostSighting::Now now = sighting_.now();
+  if (now == HostSighting::Now::kFailed) state_ = State::kFailed;
+  // Only who agreed with this rank can have finished.
+  if (now == HostSighting::Now::kGone)
+    state_ = state_ == State::kHere ? State::kGone : State::kFailed;
+  return state_;
+}
+
+HostMate::State HostMate::first_state(std::uint32_t fingerprint, std::uint64_t area_bytes) const {
+  const std::uint64_t arena_bytes = seat_.arena.size();
+  if (sighting_.failed) return State::kFailed;
+  const bool fits = area_bytes <= arena_bytes && sighting_.area <= arena_bytes - area_bytes;
+  return sighting_.fingerprint == fingerprint && fits ? State::kHere : State::kOther;
+}
+
+bool HostMate::reached(std::atomic<std::uint32_t> HostSlot::*counter, std::uint32_t piece,
+                       std::uint32_t slots) const {
+  if (state_ == State::kGone) return true;
+  if (state_ != State::kHere) return false;
+  return (sighting_.entry->slots[piece % slots].*counter).load() > piece;
+}
+
+}  // namespace fasthorovod::ops

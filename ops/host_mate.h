@@ -1,0 +1,57 @@
+// What one rank sees of another one of its host in one operation. Thread: owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "ops/host_table.h"
+
+namespace fasthorovod::ops {
+
+/// A rank of this host and its arena, as mapped here.
+struct HostSeat {
+  int rank = 0;  // in the world
+  std::span<std::byte> arena;
+};
+
+class HostMate final {
+ public:
+  enum class State {
+    kAbsent,  // it has not begun the operation
+    kHere,    // it has, and believes it to be the same
+    kOther,   // it believes it to be another one: nothing of it is read
+    kFailed,  // it has given the operation up
+    kGone,    // it has finished, and needs nothing more of this rank
+  };
+
+  explicit HostMate(const HostSeat& seat);
+
+  /// Looks again; the state before and now may differ.
+  State look(const HostKey& key, std::uint32_t fingerprint, std::uint64_t area_bytes);
+
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] int rank() const { return seat_.rank; }
+  [[nodiscard]] HostBell& bell() const { return table_.bell(); }
+  /// What it believes the operation to be. Only while it is here, other or failed.
+  [[nodiscard]] std::string description() const { return sighting_.description(); }
+
+  /// Whether a counter of its slot for `piece` has come to that piece, or a later one.
+  [[nodiscard]] bool reached(std::atomic<std::uint32_t> HostSlot::*counter, std::uint32_t piece,
+                             std::uint32_t slots) const;
+  /// Its area. Only while it is here.
+  [[nodiscard]] std::byte* area() const { return seat_.arena.data() + sighting_.area; }
+
+ private:
+  [[nodiscard]] State first_state(std::uint32_t fingerprint, std::uint64_t area_bytes) const;
+
+  HostSeat seat_;
+  HostTable table_;
+  State state_ = State::kAbsent;
+  std::uint64_t searched_ = std::numeric_limits<std::uint64_t>::max();  // at that publication
+  HostSighting sighting_;
+};
+
+}  // namespace fasthorovod::ops

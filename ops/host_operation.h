@@ -1,0 +1,36 @@
+// One all-reduce among ranks of a host (and, where the layout crosses hosts, through the chunk
+// board beyond it), as a HostTeam runs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/data_type.h"
+#include "core/reduction.h"
+#include "core/result.h"
+#include "ops/host_layout.h"
+
+namespace fasthorovod::ops {
+
+/// Input, output and area are lent until `done`; the area goes back to the team by itself.
+struct HostOperation {
+  std::uint32_t group = 0;  // as on the wire
+  std::uint64_t sequence = 0;
+  std::uint32_t fingerprint = 0;
+  std::string title;        // for messages: "all-reduce of 'conv1.weight' and 3 more"
+  std::string description;  // what this rank believes it to be, for its mates
+  HostLayout layout;
+  std::vector<int> members;  // world ranks of the group, by position
+  std::span<const std::byte> input;
+  std::span<std::byte> output;  // the input's memory, or apart from it
+  core::DataType type = core::DataType::kUint8;
+  core::Reduction reduction = core::Reduction::kSum;  // an average adds; scaling is the caller's
+  std::span<std::byte> area;                          // HostTeam::reserve(layout.area_bytes())
+  std::function<void(core::Status)> done;  // exactly once, on the team's thread; must be quick
+};
+
+}  // namespace fasthorovod::ops

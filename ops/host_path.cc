@@ -1,0 +1,163 @@
+#include "ops/host_path.h"
+
+#include <algorithm>
+
+#include "ops/algorithm_table.h"
+#include "ops/algorithms/host_ring.h"
+#include "ops/group_hosts.h"
+
+namespace fasthorovod::ops {
+
+HostPath::HostPath(const core::World& world, std::vector<HostSeat> seats,
+                   transport::ArenaHeap& heap, std::size_t largest_area, int flows,
+                   ChunkBoard& board, Hooks hooks)
+    : world_(world),
+      largest_area_(largest_area),
+      flows_(flows),
+      board_(board),
+      team_(world, std::move(seats), heap, largest_area, team_hooks(std::move(hooks))) {}
+
+HostHooks HostPath::team_hooks(Hooks hooks) {
+  return {.open = [this](std::uint32_t group, std::uint64_t sequence,
+                         std::uint32_t pieces) { board_.open_gates(group, sequence, pieces); },
+          .disagreement = std::move(hooks.disagreement),
+          .space = std::move(hooks.space)};
+}
+
+bool HostPath::serves(const core::World& world, const std::vector<int>& members) {
+  std::vector<bool> seen(world.host_names.size());
+  return std::ranges::any_of(members, [&](int rank) {
+    const auto host = static_cast<std::size_t>(world.host_of_rank[static_cast<std::size_t>(rank)]);
+    const bool again = seen[host];
+    seen[host] = true;
+    return again;
+  });
+}
+
+bool HostPath::start(const Operation& operation, std::span<const std::byte> input, bool alone,
+                     const std::function<void(int)>& meet) {
+  HostOperation inside = inside_half(operation, input);
+  inside.area = team_.reserve(inside.layout.area_bytes(), operation.door(), alone);
+  if (inside.area.empty()) return false;
+  Operation outside = operation;
+  outside.schedule = host_ring(
+      inside.layout, default_chunk_bytes(inside.layout.piece_bytes,
+                                         static_cast<int>(inside.layout.hosts.size()), flows_));
+  for_each_peer(outside, meet);
+  {
+    const std::lock_guard lock(mutex_);
+    Halves& halves = halves_[{operation.group, operation.sequence}];
+    halves.done = operation.done;
+    if (!inside.layout.crosses()) halves.gates = inside.layout.pieces;
+  }
+  start_outside(std::move(outside), inside);
+  start_inside(std::move(inside));
+  return true;
+}
+
+HostOperation HostPath::inside_half(const Operation& operation, std::span<const std::byte> input) {
+  const auto own = std::ranges::find(operation.members, world_.rank);
+  const std::uint64_t element = core::size_of(operation.type);
+  HostOperation inside;
+  inside.group = operation.group;
+  inside.sequence = operation.sequence;
+  inside.fingerprint = operation.fingerprint;
+  inside.title = operation.title;
+  inside.description = operation.description;
+  inside.layout = lay_out(hosts_of(world_, operation.members),
+                          static_cast<int>(own - operation.members.begin()),
+                          operation.buffer.size() / element, element, largest_area_);
+  inside.members = operation.members;
+  inside.input = input;
+  inside.output = operation.buffer;
+  inside.type = operation.type;
+  inside.reduction = operation.reduction;
+  const Key key{operation.group, operation.sequence};
+  inside.done = [this, key](const core::Status& status) { inside_ended(key, status); };
+  return inside;
+}
+
+// On one host, too: what ranks of other operations say reaches the board.
+void HostPath::start_outside(Operation operation, const HostOperation& inside) {
+  const Key key{operation.group, operation.sequence};
+  operation.buffer = inside.area;
+  operation.held = true;
+  operation.piece_done = [this, key](std::uint32_t piece) {
+    team_.piece_done(key.first, key.second, piece);
+  };
+  operation.done = [this, key](const core::Status& status) { outside_ended(key, status); };
+  board_.start(std::move(operation));
+}
+
+// The board may fail its half at any time: before the inner half has started, that one does not
+// start; while it does, the failure is repeated, for the team did not know the operation yet.
+void HostPath::start_inside(HostOperation inside) {
+  const Key key{inside.group, inside.sequence};
+  {
+    std::unique_lock lock(mutex_);
+    Halves& halves = halves_[key];
+    if (!halves.outside) {
+      halves.inside = false;
+      team_.give_back(inside.area);
+      return finish(lock, key);
+    }
+  }
+  team_.start(std::move(inside));
+  core::Status outside;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = halves_.find(key);
+    if (found != halves_.end() && !found->second.outside) outside = found->second.status;
+  }
+  if (!outside) fail_inside(key, outside.error());
+}
+
+void HostPath::fail_inside(const Key& key, const core::Error& error) {
+  team_.transfers_ended(key.first, key.second);
+  team_.fail(key.first, key.second, error);
+}
+
+void HostPath::inside_ended(const Key& key, const core::Status& status) {
+  std::uint32_t gates = 0;
+  {
+    std::unique_lock lock(mutex_);
+    Halves& halves = halves_[key];
+    halves.inside = false;
+    if (halves.status) halves.status = status;
+    if (status && halves.outside) gates = halves.gates;
+    finish(lock, key);
+  }
+  if (gates > 0) board_.open_gates(key.first, key.second, gates);
+}
+
+void HostPath::outside_ended(const Key& key, const core::Status& status) {
+  {
+    std::unique_lock lock(mutex_);
+    Halves& halves = halves_[key];
+    halves.outside = false;
+    if (halves.status) halves.status = status;
+    finish(lock, key);
+  }
+  if (!status) fail_inside(key, status.error());
+}
+
+void HostPath::finish(std::unique_lock<std::mutex>& lock, const Key& key) {
+  const auto found = halves_.find(key);
+  if (found->second.inside || found->second.outside) return;
+  const Halves ended = std::move(found->second);
+  halves_.erase(found);
+  lock.unlock();
+  ended.done(ended.status);
+}
+
+void HostPath::fail(std::uint32_t group, std::uint64_t sequence, const core::Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = halves_.find({group, sequence});
+    // What the board still works on ends here when it has ended there.
+    if (found == halves_.end() || found->second.outside) return;
+  }
+  team_.fail(group, sequence, error);
+}
+
+}  // namespace fasthorovod::ops

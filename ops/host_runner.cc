@@ -1,0 +1,312 @@
+#include "ops/host_runner.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "ops/host_stripes.h"
+#include "ops/reduce.h"
+
+namespace fasthorovod::ops {
+
+HostRunner::HostRunner(HostOperation operation, HostTable& table, std::uint64_t area_offset,
+                       const std::vector<HostSeat>& seats)
+    : operation_(std::move(operation)),
+      table_(table),
+      entry_(table.publish({{operation_.group, operation_.sequence},
+                            operation_.fingerprint,
+                            area_offset,
+                            operation_.description})),
+      in_(operation_.layout, stripes_to_copy_in(operation_.layout)),
+      sum_(operation_.layout, stripes_to_reduce(operation_.layout)),
+      out_(operation_.layout, stripes_to_copy_out(operation_.layout)),
+      transferred_(operation_.layout.pieces),
+      sources_(seats.size()) {
+  assert(entry_ != nullptr && "an area comes with an entry");
+  mates_.reserve(seats.size());
+  for (const HostSeat& seat : seats) mates_.emplace_back(seat);
+  for (std::size_t place = 0; place < mates_.size(); ++place) {
+    if (static_cast<int>(place) != operation_.layout.place) others_.push_back(&mates_[place]);
+  }
+}
+
+void HostRunner::look(HostNews& news) {
+  // A failure is published before the mates are looked at: see releasable().
+  if (failure_ && !ended_) {
+    HostTable::fail(*entry_);
+    end(*failure_, news);
+  }
+  if (!introduced_) {
+    introduced_ = true;
+    // Else they hear of it when it has copied in: before that nobody can do anything with it.
+    if (operation_.layout.pieces == 0) ring(news);
+  }
+  look_at_mates(news);
+  while (settle(news)) {
+  }
+}
+
+void HostRunner::look_at_mates(HostNews& news) {
+  bool all_here = true;
+  for (HostMate* mate : others_) {
+    const HostMate::State before = mate->state();
+    const HostMate::State now =
+        mate->look(key(), operation_.fingerprint, operation_.layout.area_bytes());
+    if (now == HostMate::State::kOther && now != before && !ended_) {
+      news.disagreements.push_back({operation_.group, operation_.sequence, mate->rank(),
+                                    operation_.description, mate->description()});
+    }
+    if (now != HostMate::State::kHere && now != HostMate::State::kGone) all_here = false;
+  }
+  if (ended_ || all_here_ || !all_here) return;
+  all_here_ = true;
+  if (operation_.layout.crosses()) {
+    news.gates.push_back({operation_.group, operation_.sequence, 0});
+  }
+}
+
+void HostRunner::end(core::Status status, HostNews& news) {
+  ended_ = true;
+  ring(news);
+  news.ends.emplace_back(
+      [done = std::move(operation_.done), status = std::move(status)] { done(status); });
+}
+
+// Publishes one thing that has become true; false when there is none.
+bool HostRunner::settle(HostNews& news) {
+  if (ended_) return false;
+  if (!in_.over() && in_.piece_is_through() && may_copy_in()) {
+    publish(&HostSlot::in, in_.piece(), news);
+    in_.go_on();
+    return true;
+  }
+  if (!sum_.over() && sum_.piece_is_through() && may_reduce()) {
+    publish(&HostSlot::summed, sum_.piece(), news);
+    sum_.go_on();
+    if (operation_.layout.crosses()) {
+      news.gates.push_back({operation_.group, operation_.sequence, sum_.piece()});
+    }
+    return true;
+  }
+  if (final_pieces_ < sum_.piece() && transferred(final_pieces_)) {
+    publish(&HostSlot::out, final_pieces_, news);
+    ++final_pieces_;
+    return true;
+  }
+  if (!out_.over() && out_.piece_is_through()) {
+    publish(&HostSlot::copied, out_.piece(), news);
+    out_.go_on();
+    return true;
+  }
+  if (all_here_ && out_.over() && final_pieces_ == operation_.layout.pieces) {
+    if (operation_.layout.pieces == 0) publish_empty();
+    end({}, news);
+  }
+  return false;
+}
+
+void HostRunner::publish(Counter counter, std::uint32_t piece, HostNews& news) {
+  (entry_->slots[piece % operation_.layout.slots].*counter).store(piece + 1);
+  ring(news);
+}
+
+// Without a piece there is nothing to count, but the mates must know that they were seen.
+void HostRunner::publish_empty() {
+  entry_->slots[0].summed.store(1);
+  entry_->slots[0].copied.store(1);
+}
+
+void HostRunner::ring(HostNews& news) const {
+  for (const HostMate* mate : others_) news.bells.push_back(&mate->bell());
+}
+
+std::optional<HostStep> HostRunner::next() const {
+  if (ended_ || failure_) return std::nullopt;
+  const auto always = [](int) { return true; };
+  if (!sum_.over() && may_reduce()) {
+    if (const auto block = sum_.next(always)) return HostStep{HostStep::Kind::kReduce, *block};
+  }
+  if (!out_.over()) {
+    const auto block = out_.next([this](int stripe) { return is_out(stripe); });
+    if (block) return HostStep{HostStep::Kind::kCopyOut, *block};
+  }
+  if (!in_.over() && may_copy_in()) {
+    if (const auto block = in_.next(always)) return HostStep{HostStep::Kind::kCopyIn, *block};
+  }
+  return std::nullopt;
+}
+
+void HostRunner::run(const HostStep& step) noexcept {
+  const auto& [piece, stripe, offset, bytes] = step.block;
+  const std::uint64_t in_buffer = operation_.layout.stripe(piece, stripe).offset + offset;
+  const std::uint64_t in_area = operation_.layout.area_offset(piece, stripe) + offset;
+  switch (step.kind) {
+    case HostStep::Kind::kCopyIn:
+      std::memcpy(operation_.area.data() + in_area, operation_.input.data() + in_buffer, bytes);
+      break;
+    case HostStep::Kind::kReduce:
+      reduce(step.block, in_buffer, in_area);
+      break;
+    case HostStep::Kind::kCopyOut: {
+      const int place = place_of(stripe);
+      const std::byte* from = place == operation_.layout.place
+                                  ? operation_.area.data()
+                                  : mates_[static_cast<std::size_t>(place)].area();
+      std::memcpy(operation_.output.data() + in_buffer, from + in_area, bytes);
+      break;
+    }
+  }
+}
+
+void HostRunner::reduce(const HostBlock& block, std::uint64_t in_buffer,
+                        std::uint64_t in_area) noexcept {
+  for (std::size_t place = 0; place < mates_.size(); ++place) {
+    const bool own = static_cast<int>(place) == operation_.layout.place;
+    sources_[place] = own ? operation_.input.data() + in_buffer : mates_[place].area() + in_area;
+  }
+  Destinations to{operation_.area.data() + in_area};
+  if (!operation_.layout.crosses()) to.second = operation_.output.data() + in_buffer;
+  if (is_small(operation_.layout)) to = {operation_.output.data() + in_buffer};
+  reduce_many(to, sources_, block.bytes / operation_.layout.element_bytes, operation_.type,
+              operation_.reduction);
+}
+
+void HostRunner::ran(const HostStep& step, HostNews& news) {
+  switch (step.kind) {
+    case HostStep::Kind::kCopyIn:
+      in_.took(step.block);
+      break;
+    case HostStep::Kind::kReduce:
+      sum_.took(step.block);
+      break;
+    case HostStep::Kind::kCopyOut:
+      out_.took(step.block);
+      break;
+  }
+  while (settle(news)) {
+  }
+}
+
+void HostRunner::piece_done(std::uint32_t piece) {
+  if (piece < transferred_.size()) transferred_[piece] = true;
+}
+
+void HostRunner::fail(const core::Error& error) {
+  if (!failure_) failure_ = error;
+}
+
+// A slot is free when everybody is through with the piece it held.
+bool HostRunner::may_copy_in() const {
+  const std::uint32_t slots = operation_.layout.slots;
+  if (in_.piece() < slots) return true;
+  const std::uint32_t held = in_.piece() - slots;
+  return sum_.piece() > held && out_.piece() > held && all_reached(&HostSlot::summed, held) &&
+         all_reached(&HostSlot::copied, held);
+}
+
+bool HostRunner::may_reduce() const {
+  return all_here_ && in_.piece() > sum_.piece() && all_reached(&HostSlot::in, sum_.piece());
+}
+
+bool HostRunner::is_out(int stripe) const {
+  const int place = place_of(stripe);
+  if (place == operation_.layout.place) return final_pieces_ > out_.piece();
+  return mates_[static_cast<std::size_t>(place)].reached(&HostSlot::out, out_.piece(),
+                                                         operation_.layout.slots);
+}
+
+// A piece of which this rank owns nothing has no transfers.
+bool HostRunner::transferred(std::uint32_t piece) const {
+  if (!operation_.layout.crosses() || transferred_[piece]) return true;
+  return std::ranges::all_of(stripes_to_reduce(operation_.layout), [&](int stripe) {
+    return operation_.layout.stripe(piece, stripe).bytes == 0;
+  });
+}
+
+bool HostRunner::all_reached(Counter counter, std::uint32_t piece) const {
+  return std::ranges::all_of(others_, [&](const HostMate* mate) {
+    return mate->reached(counter, piece, operation_.layout.slots);
+  });
+}
+
+// A mate that begins after this rank's failure was published finds it failed, or not at all; one
+// that began before was seen by the look that followed.
+bool HostRunner::releasable() const {
+  if (!ended_) return false;
+  if (operation_.layout.crosses() && !transfers_ended_) {
+    for (std::uint32_t piece = 0; piece < operation_.layout.pieces; ++piece) {
+      if (!transferred(piece)) return false;
+    }
+  }
+  return std::ranges::all_of(others_, [this](const HostMate* mate) { return is_through(*mate); });
+}
+
+bool HostRunner::is_through(const HostMate& mate) const {
+  switch (mate.state()) {
+    case HostMate::State::kAbsent:
+    case HostMate::State::kFailed:
+    case HostMate::State::kGone:
+      return true;
+    case HostMate::State::kOther:
+      return false;
+    case HostMate::State::kHere:
+      break;
+  }
+  const std::uint32_t last = std::max(operation_.layout.pieces, 1U) - 1;
+  const std::uint32_t slots = std::max(operation_.layout.slots, 1U);
+  return mate.reached(&HostSlot::summed, last, slots) &&
+         mate.reached(&HostSlot::copied, last, slots);
+}
+
+// Who has not begun holds up all others, and who has not copied in holds up their sums.
+std::vector<int> HostRunner::awaited() const {
+  if (ended_) return {};
+  std::vector<int> ranks = ranks_of([](const HostMate& mate) {
+    return mate.state() != HostMate::State::kHere && mate.state() != HostMate::State::kGone;
+  });
+  if (ranks.empty() && !sum_.over()) {
+    ranks = ranks_of([this](const HostMate& mate) {
+      return !mate.reached(&HostSlot::in, sum_.piece(), operation_.layout.slots);
+    });
+  }
+  return ranks.empty() ? ranks_of([this](const HostMate& mate) { return owes(mate); }) : ranks;
+}
+
+std::vector<int> HostRunner::absent() const {
+  if (ended_) return {};
+  return ranks_of([](const HostMate& mate) { return mate.state() == HostMate::State::kAbsent; });
+}
+
+template <typename Predicate>
+std::vector<int> HostRunner::ranks_of(Predicate predicate) const {
+  std::vector<int> ranks;
+  for (const HostMate* mate : others_) {
+    if (predicate(*mate)) ranks.push_back(mate->rank());
+  }
+  return ranks;
+}
+
+// Values of its stripes, or that it is through with a slot.
+bool HostRunner::owes(const HostMate& mate) const {
+  const std::uint32_t slots = operation_.layout.slots;
+  const auto is_its = [&](int stripe) {
+    return &mates_[static_cast<std::size_t>(place_of(stripe))] == &mate;
+  };
+  if (!out_.over() && out_.next(is_its) && !mate.reached(&HostSlot::out, out_.piece(), slots)) {
+    return true;
+  }
+  if (in_.over() || in_.piece() < slots) return false;
+  const std::uint32_t held = in_.piece() - slots;
+  return !mate.reached(&HostSlot::summed, held, slots) ||
+         !mate.reached(&HostSlot::copied, held, slots);
+}
+
+void HostRunner::retire() { table_.retire(*entry_); }
+
+int HostRunner::place_of(int stripe) const {
+  const auto host = static_cast<std::size_t>(operation_.layout.host);
+  return stripe % static_cast<int>(operation_.layout.hosts[host].size());
+}
+
+}  // namespace fasthorovod::ops

@@ -1,0 +1,279 @@
+#include "ops/host_team.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "ops/executor.h"
+#include "ops/host_areas.h"
+#include "ops/host_runner.h"
+#include "ops/host_watch.h"
+
+namespace fasthorovod::ops {
+
+using core::Error;
+
+namespace {
+
+// No layout asks for more, but for hosts of very many ranks.
+constexpr std::size_t kLargestLayout = std::size_t{32} << 20;
+
+}  // namespace
+
+// Callbacks and bells run after the lock is released.
+class HostTeam::Impl {
+ public:
+  Impl(const core::World& world, std::vector<HostSeat> seats, transport::ArenaHeap& heap,
+       std::size_t largest_area, HostHooks hooks)
+      : hooks_(std::move(hooks)),
+        seats_(std::move(seats)),
+        own_(seat_of(world.rank)),
+        table_(own_.arena),
+        areas_(heap, largest_area, Executor::kWindow),
+        watch_(seats_.size()) {}
+
+  std::span<std::byte> reserve(std::size_t bytes, Door door, bool alone);
+  void give_back(std::span<std::byte> area) { areas_.release(area); }
+  void start(HostOperation operation);
+  void stop(const Error& error);
+  std::optional<ChunkBoard::Wait> waiting() const;
+  std::vector<int> awaited(const HostKey& key) const;
+  std::uint64_t progress() const { return steps_.load(std::memory_order_relaxed); }
+
+  /// Calls change(runner) when the operation is here, and wakes the thread.
+  template <typename Change>
+  void change(const HostKey& key, Change change) {
+    {
+      const std::lock_guard lock(mutex_);
+      HostRunner* runner = find(key);
+      if (runner == nullptr) return;
+      change(*runner);
+    }
+    table_.bell().ring();
+  }
+
+ private:
+  const HostSeat& seat_of(int rank) const;
+  std::vector<HostSeat> seats_of(const HostOperation& operation) const;
+  HostRunner* find(const HostKey& key);
+  void run();
+  bool work(std::unique_lock<std::mutex>& lock);
+  std::optional<HostStep> choose(HostNews& news, HostRunner*& runner);
+  bool release_what_is_over();
+  void tell(const HostNews& news, bool space) const;
+  void rest(std::unique_lock<std::mutex>& lock);
+  void end_all(std::unique_lock<std::mutex>& lock);
+
+  const HostHooks hooks_;
+  const std::vector<HostSeat> seats_;
+  const HostSeat own_;
+  HostTable table_;
+  HostAreas areas_;
+  const HostWatch watch_;
+  std::atomic<std::uint64_t> steps_{0};  // partner: progress()
+
+  mutable std::mutex mutex_;
+  std::list<HostRunner> runners_;  // in the order of their start; removed by the thread alone
+  std::optional<Error> over_;      // set by stop
+  std::thread thread_;             // from the first operation on
+};
+
+const HostSeat& HostTeam::Impl::seat_of(int rank) const {
+  const auto seat = std::ranges::find(seats_, rank, &HostSeat::rank);
+  assert(seat != seats_.end() && "operations are among ranks of this host");
+  return *seat;
+}
+
+std::vector<HostSeat> HostTeam::Impl::seats_of(const HostOperation& operation) const {
+  const HostLayout& layout = operation.layout;
+  std::vector<HostSeat> seats;
+  for (const int position : layout.hosts[static_cast<std::size_t>(layout.host)]) {
+    seats.push_back(seat_of(operation.members[static_cast<std::size_t>(position)]));
+  }
+  return seats;
+}
+
+std::span<std::byte> HostTeam::Impl::reserve(std::size_t bytes, Door door, bool alone) {
+  return areas_.reserve(bytes, door, alone);
+}
+
+void HostTeam::Impl::start(HostOperation operation) {
+  std::unique_lock lock(mutex_);
+  if (over_) {
+    lock.unlock();
+    return operation.done(*over_);
+  }
+  const std::vector<HostSeat> seats = seats_of(operation);
+  const auto offset = static_cast<std::uint64_t>(operation.area.data() - own_.arena.data());
+  runners_.emplace_back(std::move(operation), table_, offset, seats);
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  lock.unlock();
+  table_.bell().ring();
+}
+
+HostRunner* HostTeam::Impl::find(const HostKey& key) {
+  const auto runner = std::ranges::find(runners_, key, &HostRunner::key);
+  return runner == runners_.end() ? nullptr : &*runner;
+}
+
+void HostTeam::Impl::run() {
+  std::unique_lock lock(mutex_);
+  while (!over_) {
+    if (!work(lock)) rest(lock);
+  }
+  end_all(lock);
+}
+
+// Runs one step and tells what has become true; false when there was nothing to do.
+bool HostTeam::Impl::work(std::unique_lock<std::mutex>& lock) {
+  HostNews news;
+  HostRunner* runner = nullptr;
+  const std::optional<HostStep> step = choose(news, runner);
+  const bool space = release_what_is_over();
+  if (!step && !space && news.empty()) return false;
+  lock.unlock();
+  tell(news, space);
+  if (step) runner->run(*step);
+  lock.lock();
+  steps_.fetch_add(1, std::memory_order_relaxed);
+  if (!step) return true;
+  HostNews outcome;
+  runner->ran(*step, outcome);
+  lock.unlock();
+  tell(outcome, false);
+  lock.lock();
+  return true;
+}
+
+// The first step that can run, of the oldest operation that has one.
+std::optional<HostStep> HostTeam::Impl::choose(HostNews& news, HostRunner*& chosen) {
+  for (HostRunner& runner : runners_) {
+    runner.look(news);
+    if (std::optional<HostStep> step = runner.next()) {
+      chosen = &runner;
+      return step;
+    }
+  }
+  return std::nullopt;
+}
+
+bool HostTeam::Impl::release_what_is_over() {
+  bool space = false;
+  for (auto runner = runners_.begin(); runner != runners_.end();) {
+    if (!runner->releasable()) {
+      ++runner;
+      continue;
+    }
+    runner->retire();
+    areas_.release(runner->operation().area);
+    runner = runners_.erase(runner);
+    space = true;
+  }
+  return space;
+}
+
+void HostTeam::Impl::tell(const HostNews& news, bool space) const {
+  for (HostBell* bell : news.bells) bell->ring();
+  for (const Disagreement& disagreement : news.disagreements) hooks_.disagreement(disagreement);
+  for (const HostGates& gates : news.gates) {
+    hooks_.open(gates.group, gates.sequence, gates.pieces);
+  }
+  for (const auto& end : news.ends) end();
+  if (space) hooks_.space();
+}
+
+void HostTeam::Impl::rest(std::unique_lock<std::mutex>& lock) {
+  HostBell& bell = table_.bell();
+  const std::uint32_t since = bell.doze();
+  if (over_ || work(lock)) return bell.stay_awake();
+  lock.unlock();
+  bell.sleep(since, watch_);
+  lock.lock();
+}
+
+void HostTeam::Impl::end_all(std::unique_lock<std::mutex>& lock) {
+  HostNews news;
+  for (HostRunner& runner : runners_) {
+    runner.fail(*over_);
+    runner.look(news);
+  }
+  lock.unlock();
+  tell(news, false);
+}
+
+void HostTeam::Impl::stop(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!over_) over_ = error;
+  }
+  table_.bell().ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::optional<ChunkBoard::Wait> HostTeam::Impl::waiting() const {
+  const std::lock_guard lock(mutex_);
+  for (const HostRunner& runner : runners_) {
+    const std::vector<int> ranks = runner.awaited();
+    if (ranks.empty()) continue;
+    return ChunkBoard::Wait{
+        is_planned(runner.operation().group) ? ranks.front() : -1,
+        fmt::format("{} waits for rank {}", runner.operation().title, fmt::join(ranks, ", "))};
+  }
+  return std::nullopt;
+}
+
+std::vector<int> HostTeam::Impl::awaited(const HostKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto runner = std::ranges::find(runners_, key, &HostRunner::key);
+  return runner == runners_.end() ? std::vector<int>{} : runner->absent();
+}
+
+std::size_t HostTeam::table_bytes() { return HostTable::bytes(); }
+
+std::size_t HostTeam::largest_area(std::size_t bytes) {
+  const std::size_t part = bytes / (2 * std::size_t{Executor::kWindow});
+  return part / transport::Arena::kPage * transport::Arena::kPage;
+}
+
+std::size_t HostTeam::spare_bytes(std::size_t largest_area) {
+  return HostAreas::kKeptEntries * std::min(largest_area, kLargestLayout);
+}
+
+HostTeam::HostTeam(const core::World& world, std::vector<HostSeat> seats,
+                   transport::ArenaHeap& heap, std::size_t largest_area, HostHooks hooks)
+    : impl_(std::make_unique<Impl>(world, std::move(seats), heap, largest_area, std::move(hooks))) {
+}
+
+HostTeam::~HostTeam() { stop({core::ErrorCode::kShutdown, "the engine was shut down"}); }
+
+std::span<std::byte> HostTeam::reserve(std::size_t bytes, Door door, bool alone) {
+  return impl_->reserve(bytes, door, alone);
+}
+void HostTeam::give_back(std::span<std::byte> area) { impl_->give_back(area); }
+void HostTeam::start(HostOperation operation) { impl_->start(std::move(operation)); }
+
+void HostTeam::piece_done(std::uint32_t group, std::uint64_t sequence, std::uint32_t piece) {
+  impl_->change({group, sequence}, [&](HostRunner& runner) { runner.piece_done(piece); });
+}
+void HostTeam::transfers_ended(std::uint32_t group, std::uint64_t sequence) {
+  impl_->change({group, sequence}, [](HostRunner& runner) { runner.transfers_ended(); });
+}
+void HostTeam::fail(std::uint32_t group, std::uint64_t sequence, const Error& error) {
+  impl_->change({group, sequence}, [&](HostRunner& runner) { runner.fail(error); });
+}
+
+void HostTeam::stop(const Error& error) { impl_->stop(error); }
+std::optional<ChunkBoard::Wait> HostTeam::waiting() const { return impl_->waiting(); }
+std::vector<int> HostTeam::awaited(std::uint32_t group, std::uint64_t sequence) const {
+  return impl_->awaited({group, sequence});
+}
+std::uint64_t HostTeam::progress() const { return impl_->progress(); }
+
+}  // namespace fasthorovod::ops

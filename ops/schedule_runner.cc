@@ -1,0 +1,272 @@
+#include "ops/schedule_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "ops/how_to_add.h"
+#include "ops/reduce.h"
+
+namespace fasthorovod::ops {
+namespace {
+
+using core::Error;
+using core::ErrorCode;
+using transport::Arrival;
+
+bool fits_memory(const ByteSpan& span, std::uint64_t size, std::uint64_t element) {
+  return span.offset <= size && span.bytes <= size - span.offset && span.offset % element == 0 &&
+         span.bytes % element == 0;
+}
+
+template <typename Transfer>
+bool all_fit(const std::vector<Transfer>& transfers, const Operation& operation,
+             std::uint64_t size) {
+  return std::ranges::all_of(transfers, [&operation, size](const Transfer& transfer) {
+    return transfer.peer >= 0 && std::cmp_less(transfer.peer, operation.members.size()) &&
+           fits_memory(transfer.span, size, core::size_of(operation.type));
+  });
+}
+
+template <typename Transfer>
+bool gates_fit(const std::vector<Transfer>& transfers, const Schedule& schedule) {
+  if (schedule.pieces == 0 || transfers.empty()) return true;
+  return schedule.slots > 0 && transfers.back().piece < schedule.pieces &&
+         std::ranges::is_sorted(transfers, {}, &Transfer::piece);
+}
+
+}  // namespace
+
+core::Status ScheduleRunner::fits(const Operation& operation) {
+  if (all_fit(operation.schedule.sends, operation, operation.sent_from().size()) &&
+      all_fit(operation.schedule.receives, operation, operation.buffer.size()) &&
+      gates_fit(operation.schedule.sends, operation.schedule) &&
+      gates_fit(operation.schedule.receives, operation.schedule)) {
+    return {};
+  }
+  return Error{ErrorCode::kInternal,
+               fmt::format("the schedule of {} does not fit its buffer of {} bytes among {} ranks",
+                           operation.title, operation.buffer.size(), operation.members.size())};
+}
+
+ScheduleRunner::ScheduleRunner(std::uint64_t id, Operation operation)
+    : id_(id),
+      operation_(std::move(operation)),
+      gates_(operation_.schedule),
+      arrived_(operation_.schedule.receives.size()) {
+  const Schedule& schedule = operation_.schedule;
+  remaining_ = schedule.sends.size() + schedule.receives.size() + schedule.pieces;
+  sends_.reserve(schedule.sends.size());
+  for (const Send& send : schedule.sends) {
+    PeerState& state = peer_state(world_rank(send.peer));
+    ++state.remaining;
+    state.bytes_sent += send.span.bytes;
+    sends_.push_back({state.sends++, send.waits_for});
+  }
+  for (std::uint32_t i = 0; i < schedule.receives.size(); ++i) {
+    PeerState& state = peer_state(world_rank(schedule.receives[i].peer));
+    ++state.remaining;
+    state.bytes_received += schedule.receives[i].span.bytes;
+    state.receives.push_back(i);
+  }
+}
+
+int ScheduleRunner::world_rank(int position) const {
+  return operation_.members[static_cast<std::size_t>(position)];
+}
+
+int ScheduleRunner::peer_of_send(std::uint32_t index) const {
+  return world_rank(operation_.schedule.sends[index].peer);
+}
+
+const ScheduleRunner::PeerState* ScheduleRunner::find_peer(int peer) const {
+  const auto found = std::ranges::find(peers_, peer, &PeerState::peer);
+  return found == peers_.end() ? nullptr : &*found;
+}
+
+ScheduleRunner::PeerState& ScheduleRunner::peer_state(int peer) {
+  const auto found = std::ranges::find(peers_, peer, &PeerState::peer);
+  if (found != peers_.end()) return *found;
+  const bool ready = operation_.door() == Door::kNamed;
+  return peers_.emplace_back(
+      PeerState{.peer = peer, .ready = ready, .opened = gates_.free_at_peer(), .receives = {}});
+}
+
+bool ScheduleRunner::may_go(std::uint32_t send) const {
+  if (sends_[send].waits_for > 0) return false;
+  const std::uint32_t piece = operation_.schedule.sends[send].piece;
+  const PeerState& peer = *find_peer(peer_of_send(send));
+  return peer.ready && gates_.is_open(piece) && piece < peer.opened;
+}
+
+// On the ordered door also to those that only receive from us: a rank that believes in another
+// operation, in which it does not even talk to us, must hear of ours.
+bool ScheduleRunner::owes_notice(const PeerState& state) const {
+  if (operation_.door() == Door::kNamed) return false;
+  return operation_.door() == Door::kOrdered || !state.receives.empty();
+}
+
+ReadyNotice ScheduleRunner::notice_to(const PeerState& state) const {
+  return {operation_.fingerprint, state.bytes_sent, state.bytes_received, operation_.description};
+}
+
+bool ScheduleRunner::agrees(int peer, const ReadyNotice& notice) const {
+  const PeerState* state = find_peer(peer);
+  const std::uint64_t sends = state == nullptr ? 0 : state->bytes_sent;
+  const std::uint64_t expects = state == nullptr ? 0 : state->bytes_received;
+  return notice.fingerprint == operation_.fingerprint && notice.expects == sends &&
+         notice.sends == expects;
+}
+
+std::vector<int> ScheduleRunner::awaited() const {
+  std::vector<int> ranks;
+  for (const PeerState& state : peers_) {
+    if (!state.ready) ranks.push_back(state.peer);
+  }
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+void ScheduleRunner::fail(Error error) {
+  if (!failure_) failure_ = std::move(error);
+}
+
+transport::FrameHeader ScheduleRunner::header(transport::FrameKind kind) const {
+  return {.epoch = operation_.epoch,
+          .group = operation_.group,
+          .sequence = operation_.sequence,
+          .fingerprint = operation_.fingerprint,
+          .kind = kind};
+}
+
+transport::OutgoingChunk ScheduleRunner::outgoing(std::uint32_t index) {
+  take_in_hand(peer_of_send(index));
+  const Send& send = operation_.schedule.sends[index];
+  transport::FrameHeader chunk = header(transport::FrameKind::kData);
+  chunk.transfer = sends_[index].transfer;
+  chunk.hop = send.hop;
+  chunk.payload_bytes = send.span.bytes;
+  return {.header = chunk,
+          .payload = operation_.sent_from().subspan(send.span.offset, send.span.bytes),
+          .ticket = {id_, index}};
+}
+
+std::vector<std::uint32_t> ScheduleRunner::sent(std::uint32_t index) {
+  return count_transfer(peer_of_send(index), operation_.schedule.sends[index].piece);
+}
+
+std::vector<std::uint32_t> ScheduleRunner::count_received(std::uint32_t index) {
+  const Receive& receive = operation_.schedule.receives[index];
+  return count_transfer(world_rank(receive.peer), receive.piece);
+}
+
+std::vector<std::uint32_t> ScheduleRunner::count_transfer(int peer, std::uint32_t piece) {
+  PeerState& state = peer_state(peer);
+  --state.remaining;
+  --state.in_hand;
+  --remaining_;
+  --in_hand_;
+  if (!gates_.count_down(piece) || failure_) return {};
+  ++in_hand_;
+  return {piece};
+}
+
+ScheduleRunner::Opened ScheduleRunner::count_opened(PieceGates::Range opened) {
+  Opened result{.over = {}, .peers = {}, .count = opened.last};
+  for (std::uint32_t piece = opened.first; piece < opened.last; ++piece) {
+    --remaining_;
+    if (!gates_.count_down(piece)) continue;
+    ++in_hand_;
+    result.over.push_back(piece);
+  }
+  // The first pieces come unasked.
+  const std::uint32_t first = std::max(opened.first, gates_.free_at_peer());
+  const std::vector<Receive>& receives = operation_.schedule.receives;
+  for (const PeerState& state : peers_) {
+    const auto next = std::ranges::lower_bound(
+        state.receives, first, {}, [&](std::uint32_t index) { return receives[index].piece; });
+    if (next != state.receives.end() && receives[*next].piece < opened.last) {
+      result.peers.push_back(state.peer);
+    }
+  }
+  return result;
+}
+
+Error ScheduleRunner::refusal(int peer, const std::string& reason) const {
+  return {ErrorCode::kProtocol,
+          fmt::format("rank {} sent a chunk of {} {}", peer, operation_.title, reason), peer};
+}
+
+core::Result<Arrival> ScheduleRunner::arrive(int peer, const transport::FrameHeader& header) {
+  if (header.fingerprint != operation_.fingerprint) {
+    return refusal(peer, fmt::format("with fingerprint {:08x} instead of {:08x}",
+                                     header.fingerprint, operation_.fingerprint));
+  }
+  const PeerState* state = find_peer(peer);
+  if (state == nullptr || header.transfer >= state->receives.size()) {
+    return refusal(peer, fmt::format("numbered {}, but only {} are expected from it",
+                                     header.transfer, state ? state->receives.size() : 0));
+  }
+  const std::uint32_t index = state->receives[header.transfer];
+  if (core::Status status = check(header, index); !status) {
+    return refusal(peer, status.error().message);
+  }
+  const Receive& receive = operation_.schedule.receives[index];
+  if (!gates_.is_open(receive.piece)) return Arrival{};
+  arrived_[index] = true;
+  take_in_hand(world_rank(receive.peer));
+  if (receive.action == Action::kReduce) {
+    return Arrival{Arrival::Kind::kAbsorb,
+                   operation_.buffer.subspan(receive.span.offset, receive.span.bytes),
+                   {id_, index},
+                   how_to_add(operation_.type, operation_.reduction)};
+  }
+  return Arrival{Arrival::Kind::kInto,
+                 operation_.buffer.subspan(receive.span.offset, receive.span.bytes),
+                 {id_, index}};
+}
+
+core::Status ScheduleRunner::check(const transport::FrameHeader& header,
+                                   std::uint32_t index) const {
+  const Receive& receive = operation_.schedule.receives[index];
+  if (arrived_[index]) {
+    return Error{ErrorCode::kProtocol, fmt::format("numbered {} twice", header.transfer)};
+  }
+  if (header.payload_bytes != receive.span.bytes) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("numbered {} with {} bytes instead of {}", header.transfer,
+                             header.payload_bytes, receive.span.bytes)};
+  }
+  if (header.hop != receive.hop) {
+    return Error{ErrorCode::kProtocol, fmt::format("numbered {} at hop {} instead of {}",
+                                                   header.transfer, header.hop, receive.hop)};
+  }
+  return {};
+}
+
+void ScheduleRunner::absorb(std::uint32_t index, std::uint64_t offset,
+                            std::span<const std::byte> piece) const {
+  const ByteSpan& span = operation_.schedule.receives[index].span;
+  assert(offset <= span.bytes && piece.size() <= span.bytes - offset);
+  reduce_into(operation_.buffer.subspan(span.offset + offset).data(), piece.data(),
+              piece.size() / core::size_of(operation_.type), operation_.type, operation_.reduction);
+}
+
+void ScheduleRunner::take_in_hand(int peer) {
+  ++peer_state(peer).in_hand;
+  ++in_hand_;
+}
+
+void ScheduleRunner::abandon(int peer) {
+  if (find_peer(peer) == nullptr) return;
+  in_hand_ -= std::exchange(peer_state(peer).in_hand, 0);
+}
+
+bool ScheduleRunner::needs(int peer) const {
+  const PeerState* state = find_peer(peer);
+  return state != nullptr && state->remaining > 0;
+}
+
+}  // namespace fasthorovod::ops

@@ -1,0 +1,74 @@
+#include "core/lane_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace fasthorovod::core {
+namespace {
+
+TEST(LanePlan, SparesAuxiliariesOnlyBeyondFourCoresARank) {
+  EXPECT_EQ(spare_auxiliaries(1, 1), 0);
+  EXPECT_EQ(spare_auxiliaries(4, 1), 0);
+  EXPECT_EQ(spare_auxiliaries(5, 1), 1);
+  EXPECT_EQ(spare_auxiliaries(6, 1), 2);
+  EXPECT_EQ(spare_auxiliaries(96, 1), 2);
+  EXPECT_EQ(spare_auxiliaries(16, 4), 0);
+  EXPECT_EQ(spare_auxiliaries(23, 4), 1);
+  EXPECT_EQ(spare_auxiliaries(24, 4), 2);
+  EXPECT_EQ(spare_auxiliaries(8, 64), 0);
+  EXPECT_EQ(spare_auxiliaries(0, 0), 0) << "nothing is known";
+}
+
+TEST(LanePlan, HasOneLaneInTheRankByDefault) {
+  const LanePlan plan = plan_lanes(lane_wish(Config{}, 4), {});
+  EXPECT_EQ(plan, (LanePlan{.lanes = 1, .auxiliaries = 0, .flows = 4}));
+}
+
+TEST(LanePlan, CountsTheCoresThatTheConfigurationSays) {
+  Config config;
+  EXPECT_EQ(lane_wish(config, 4).cores, 4);
+  config.cores = 16;
+  EXPECT_EQ(lane_wish(config, 4).cores, 16);
+}
+
+TEST(LanePlan, AddsAuxiliariesToTheLaneInTheRank) {
+  EXPECT_EQ(plan_lanes({.auxiliaries = 2}, {}).lanes, 3);
+  EXPECT_EQ(plan_lanes({.auxiliaries = kMostAuxiliaries}, {}).lanes, kMostLanes);
+}
+
+int chosen(const LaneWish& wish, const LaneSurroundings& around) {
+  const LanePlan plan = plan_lanes(wish, around);
+  EXPECT_EQ(plan.lanes, wish.lanes.value_or(1 + plan.auxiliaries));
+  return plan.auxiliaries;
+}
+
+TEST(LanePlan, ChoosesAuxiliariesWhereCoresAreToSpareAndBytesCrossTheNetwork) {
+  EXPECT_EQ(chosen({.cores = 16}, {.ranks_on_host = 2}), 2);
+  EXPECT_EQ(chosen({.cores = 5}, {.ranks_on_host = 1}), 1);
+  EXPECT_EQ(chosen({.cores = 2}, {.ranks_on_host = 2}), 0);
+  EXPECT_EQ(chosen({.cores = 16}, {.ranks_on_host = 4}), 0);
+  EXPECT_EQ(chosen({.cores = 16}, {.ranks_on_host = 2, .peers_elsewhere = false}), 0);
+}
+
+TEST(LanePlan, LeavesOneOfTheGivenLanesInTheRank) {
+  EXPECT_EQ(chosen({.lanes = 1, .cores = 64}, {}), 0);
+  EXPECT_EQ(chosen({.lanes = 2, .cores = 64}, {}), 1);
+  EXPECT_EQ(chosen({.lanes = 8, .cores = 64}, {}), 2);
+  EXPECT_EQ(chosen({.auxiliaries = 0, .cores = 64}, {}), 0) << "none were asked for";
+}
+
+TEST(LanePlan, TakesWhatWasGiven) {
+  const LaneWish wish{.lanes = 3, .auxiliaries = 3, .flows = 7, .cores = 1};
+  EXPECT_EQ(plan_lanes(wish, {.ranks_on_host = 9}),
+            (LanePlan{.lanes = 3, .auxiliaries = 3, .flows = 7}));
+}
+
+TEST(LanePlan, SharesAsManyFlowsAsTheSideThatWantsMore) {
+  const LanePlan few{.lanes = 1, .flows = 4};
+  const LanePlan many{.lanes = 3, .flows = 2};
+  EXPECT_EQ(flows_between(few, many), 6);
+  EXPECT_EQ(flows_between(many, few), 6);
+  EXPECT_EQ(flows_between(few, few), 4);
+}
+
+}  // namespace
+}  // namespace fasthorovod::core

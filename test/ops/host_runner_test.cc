@@ -1,0 +1,275 @@
+#include "ops/host_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "ops/host_stripes.h"
+#include "test/ops/host_allreduce.h"
+#include "transport/arena_heap.h"
+
+namespace fasthorovod::ops {
+namespace {
+
+using core::DataType;
+using core::Error;
+using core::ErrorCode;
+using core::Reduction;
+using core::Status;
+
+/// One rank's side of one operation, without a thread.
+struct Side {
+  explicit Side(std::size_t area_bytes)
+      : arena(*transport::Arena::create(HostTable::bytes() + area_bytes)), table(arena.bytes()) {}
+
+  [[nodiscard]] std::span<std::byte> area() const {
+    return arena.bytes().subspan(HostTable::bytes());
+  }
+
+  transport::Arena arena;
+  HostTable table;
+  std::optional<HostRunner> runner;
+  std::uint32_t open = 0;  // gates of that many pieces
+  int told_all_here = 0;
+  std::vector<Status> outcomes;
+  std::vector<Disagreement> disagreements;
+};
+
+/// All ranks of one operation in one thread, taking their steps in a random order; each begins at a
+/// random moment.
+class Simulation {
+ public:
+  explicit Simulation(HostAllreduceSpec spec)
+      : allreduce_(std::move(spec)), random_(allreduce_.spec().seed) {
+    for (int position = 0; position < allreduce_.size(); ++position) {
+      sides_.push_back(std::make_unique<Side>(allreduce_.layout(position).area_bytes()));
+    }
+    exchanged_.resize(allreduce_.layout(0).pieces);
+  }
+
+  Side& side(int position) { return *sides_[static_cast<std::size_t>(position)]; }
+  [[nodiscard]] int size() const { return allreduce_.size(); }
+  [[nodiscard]] HostLayout layout(int position) const { return allreduce_.layout(position); }
+  void check(int position) const { allreduce_.check(position); }
+
+  void begin(int position, std::uint32_t fingerprint = 77) {
+    Side& self = side(position);
+    HostOperation operation = allreduce_.operation(position, self.area());
+    operation.fingerprint = fingerprint;
+    operation.done = [&self](const Status& status) { self.outcomes.push_back(status); };
+    std::vector<HostSeat> seats;
+    const HostLayout& layout = operation.layout;
+    for (const int mate : layout.hosts[static_cast<std::size_t>(layout.host)]) {
+      seats.push_back({allreduce_.member(mate), side(mate).arena.bytes()});
+    }
+    self.runner.emplace(std::move(operation), self.table, HostTable::bytes(), seats);
+  }
+
+  /// One round of one rank: looks, and runs a step when there is one.
+  void turn(int position) {
+    Side& self = side(position);
+    if (!self.runner) return;
+    HostNews news;
+    self.runner->look(news);
+    hear(self, news);
+    const std::optional<HostStep> step = self.runner->next();
+    if (!step) return;
+    self.runner->run(*step);
+    HostNews outcome;
+    self.runner->ran(*step, outcome);
+    hear(self, outcome);
+  }
+
+  /// Random turns, and transfers of pieces whose gates are open, until all have ended.
+  void run() {
+    for (int turns = 0; turns < 1'000'000; ++turns) {
+      const int position = pick();
+      if (!side(position).runner) begin(position);
+      turn(position);
+      transfer();
+      if (std::ranges::all_of(sides_, [](const auto& s) { return s->outcomes.size() == 1; })) {
+        return;
+      }
+    }
+    FAIL() << "stuck: " << allreduce_.spec().elements << " elements, seed "
+           << allreduce_.spec().seed;
+  }
+
+  /// Enough turns for everybody to see what the others published.
+  void settle() {
+    for (int round = 0; round < 3; ++round) {
+      for (int position = 0; position < size(); ++position) turn(position);
+    }
+  }
+
+  void transfer() {
+    for (std::uint32_t piece = 0; piece < exchanged_.size(); ++piece) {
+      const bool is_open =
+          std::ranges::all_of(sides_, [&](const auto& s) { return s->open > piece; });
+      if (exchanged_[piece] || !is_open || random_() % 3 != 0) continue;
+      std::vector<std::span<std::byte>> areas;
+      for (const auto& s : sides_) areas.push_back(s->area());
+      allreduce_.exchange(piece, areas);
+      exchanged_[piece] = true;
+      for (const auto& s : sides_) s->runner->piece_done(piece);
+    }
+  }
+
+ private:
+  int pick() { return static_cast<int>(random_() % sides_.size()); }
+
+  static void hear(Side& self, const HostNews& news) {
+    for (const HostGates& gates : news.gates) {
+      if (gates.pieces == 0) ++self.told_all_here;
+      EXPECT_TRUE(gates.pieces == 0 || gates.pieces == self.open + 1);
+      self.open = gates.pieces;
+    }
+    for (const Disagreement& found : news.disagreements) self.disagreements.push_back(found);
+    for (const auto& end : news.ends) end();
+  }
+
+  HostAllreduce allreduce_;
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<Side>> sides_;
+  std::vector<bool> exchanged_;
+};
+
+void check_run(const HostAllreduceSpec& spec) {
+  Simulation ranks(spec);
+  ranks.run();
+  ranks.settle();
+  for (int position = 0; position < ranks.size(); ++position) {
+    ASSERT_EQ(ranks.side(position).outcomes.size(), 1U);
+    EXPECT_TRUE(ranks.side(position).outcomes[0]);
+    EXPECT_TRUE(ranks.side(position).runner->releasable()) << position;
+    EXPECT_EQ(ranks.side(position).told_all_here, spec.hosts.size() > 1 ? 1 : 0);
+    ranks.check(position);
+  }
+}
+
+TEST(HostRunner, ReducesEveryTypeInAnyOrderOfSteps) {
+  std::mt19937_64 random(1);
+  std::uint64_t seed = 1;
+  for (const DataType type : all_data_types()) {
+    for (const Reduction reduction : reductions_of(type)) {
+      const int ranks = static_cast<int>(random() % 6) + 1;
+      Hosts host{{}};
+      for (int rank = 0; rank < ranks; ++rank) host[0].push_back(rank);
+      check_run({.hosts = host,
+                 .elements = random() % (2 * kSmallBytes) / core::size_of(type),
+                 .type = type,
+                 .reduction = reduction,
+                 .in_place = seed % 2 == 0,
+                 .seed = seed,
+                 .largest_area = 1024 + random() % 8192});
+      ++seed;
+    }
+  }
+}
+
+TEST(HostRunner, ReducesAcrossHostsHoweverRanksAreSpread) {
+  std::mt19937_64 random(2);
+  std::uint64_t seed = 1;
+  for (const Hosts& hosts : host_groups()) {
+    for (const std::uint64_t elements : {0U, 1U, 5U, 64U, 1000U}) {
+      check_run({.hosts = hosts,
+                 .elements = elements,
+                 .in_place = seed % 2 == 0,
+                 .seed = seed,
+                 .largest_area = 256 + random() % 2048});
+      ++seed;
+    }
+  }
+}
+
+TEST(HostRunner, CutsLargeStripesIntoBlocks) {
+  check_run({.hosts = {{0, 1}, {2}}, .elements = 400'000, .seed = 5, .largest_area = 16U << 20});
+}
+
+TEST(HostRunner, ReadsNothingOfAMateThatBelievesSomethingElse) {
+  Simulation ranks({.hosts = {{0, 1, 2}}, .elements = 100});
+  ranks.begin(0);
+  ranks.begin(1, 78);
+  ranks.begin(2);
+  for (int round = 0; round < 20; ++round) ranks.settle();
+  for (int position = 0; position < 3; ++position) {
+    EXPECT_TRUE(ranks.side(position).outcomes.empty());
+    EXPECT_EQ(ranks.side(position).disagreements.size(), position == 1 ? 2U : 1U);
+  }
+  const Disagreement& found = ranks.side(2).disagreements.at(0);
+  EXPECT_EQ(found.peer, 1);
+  EXPECT_EQ(found.group, 1U);
+  EXPECT_EQ(found.sequence, 1U);
+  EXPECT_EQ(found.peers, "all-reduce of 100");
+}
+
+TEST(HostRunner, StaysUntilAllWhoBeganHaveFailedToo) {
+  Simulation ranks({.hosts = {{0, 1, 2}}, .elements = 100});
+  ranks.begin(0);
+  ranks.begin(1);
+  ranks.settle();
+  ranks.side(0).runner->fail({ErrorCode::kTimedOut, "late", 2});
+  ranks.settle();
+  ASSERT_EQ(ranks.side(0).outcomes.size(), 1U);
+  EXPECT_EQ(ranks.side(0).outcomes[0].error().code, ErrorCode::kTimedOut);
+  EXPECT_FALSE(ranks.side(0).runner->releasable());
+  ranks.side(1).runner->fail({ErrorCode::kTimedOut, "late", 2});
+  ranks.settle();
+  EXPECT_TRUE(ranks.side(0).runner->releasable());
+  EXPECT_TRUE(ranks.side(1).runner->releasable());
+}
+
+TEST(HostRunner, AMateThatComesAfterAFailureFindsItOrNothing) {
+  for (const bool retired : {false, true}) {
+    Simulation ranks({.hosts = {{0, 1}}, .elements = 100});
+    ranks.begin(0);
+    ranks.side(0).runner->fail({ErrorCode::kTimedOut, "late", 1});
+    ranks.settle();
+    ASSERT_TRUE(ranks.side(0).runner->releasable());
+    if (retired) {
+      ranks.side(0).runner->retire();
+      ranks.side(0).runner.reset();
+    }
+    ranks.begin(1);
+    ranks.settle();
+    EXPECT_TRUE(ranks.side(1).outcomes.empty());
+    ranks.side(1).runner->fail({ErrorCode::kTimedOut, "late", 1});
+    ranks.settle();
+    ASSERT_EQ(ranks.side(1).outcomes.size(), 1U);
+    EXPECT_TRUE(ranks.side(1).runner->releasable());
+  }
+}
+
+TEST(HostRunner, KeepsItsAreaWhileLanesMayTouchIt) {
+  Simulation ranks({.hosts = {{0}, {1}}, .elements = 100});
+  ranks.begin(0);
+  ranks.settle();
+  ranks.side(0).runner->fail({ErrorCode::kTimedOut, "late", 1});
+  ranks.settle();
+  ASSERT_EQ(ranks.side(0).outcomes.size(), 1U);
+  EXPECT_FALSE(ranks.side(0).runner->releasable());
+  ranks.side(0).runner->transfers_ended();
+  EXPECT_TRUE(ranks.side(0).runner->releasable());
+}
+
+TEST(HostRunner, NamesTheMatesItWaitsFor) {
+  Simulation ranks({.hosts = {{0, 1, 2}}, .members = {4, 6, 9}, .elements = 100});
+  ranks.begin(0);
+  ranks.settle();
+  EXPECT_EQ(ranks.side(0).runner->awaited(), (std::vector<int>{6, 9}));
+  EXPECT_EQ(ranks.side(0).runner->absent(), (std::vector<int>{6, 9}));
+  ranks.begin(1);
+  ranks.settle();
+  EXPECT_EQ(ranks.side(0).runner->awaited(), std::vector<int>{9});
+  ranks.begin(2);
+  ranks.turn(0);
+  EXPECT_EQ(ranks.side(0).runner->absent(), std::vector<int>{});
+  EXPECT_EQ(ranks.side(0).runner->awaited(), std::vector<int>{9});
+  for (int round = 0; round < 5; ++round) ranks.settle();
+  EXPECT_EQ(ranks.side(0).runner->awaited(), std::vector<int>{});
+}
+
+}  // namespace
+}  // namespace fasthorovod::ops

@@ -1,0 +1,57 @@
+#include "test/ops/ordered_calls.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace fasthorovod::ops::testing {
+
+OrderedOperation call(OrderedKind kind, const Floats& input, Floats& output) {
+  OrderedOperation operation;
+  operation.kind = kind;
+  operation.input = std::as_bytes(std::span(input));
+  operation.output = std::as_writable_bytes(std::span(output));
+  return operation;
+}
+
+Floats& none() {
+  thread_local Floats nothing;
+  return nothing;
+}
+
+void append(Floats& to, const Floats& values) { to.insert(to.end(), values.begin(), values.end()); }
+
+Floats numbers_of(int rank, std::size_t count) {
+  std::mt19937 random(static_cast<unsigned>(rank) * 1000 + 17);
+  std::normal_distribution<float> normal;
+  Floats values(count);
+  for (float& value : values) value = normal(random) * std::exp(4 * normal(random));
+  return values;
+}
+
+core::Status outcome(const core::Result<Handle>& handle) {
+  if (!handle) return handle.error();
+  if (!handle->wait_for(std::chrono::seconds(30))) {
+    return core::Error{core::ErrorCode::kInternal, "never completed"};
+  }
+  return handle->wait();
+}
+
+void expect_success(const core::Result<Handle>& handle) {
+  const core::Status status = outcome(handle);
+  EXPECT_TRUE(status) << status.error().message;
+}
+
+void expect_failure(const core::Result<Handle>& handle, core::ErrorCode code,
+                    const std::vector<std::string>& words) {
+  const core::Status status = outcome(handle);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, code) << status.error().message;
+  for (const std::string& word : words) {
+    EXPECT_NE(status.error().message.find(word), std::string::npos)
+        << "'" << word << "' is not in: " << status.error().message;
+  }
+}
+
+}  // namespace fasthorovod::ops::testing

@@ -1,0 +1,160 @@
+"""What differs between the backends the demo runs: starting, wrapping a model, summing, waiting.
+
+Everything else (model, data, loop, measurement) is shared, so that a difference in the table is a
+difference between backends.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+import torch
+from torch import nn
+
+
+class Backend(ABC):
+    """A way to communicate. Created once a process, on every rank."""
+
+    name: str
+    rank: int
+    size: int
+
+    @abstractmethod
+    def wrap(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer
+    ) -> tuple[nn.Module, torch.optim.Optimizer]:
+        """Model and optimizer that start equal and average gradients over all ranks."""
+
+    @abstractmethod
+    def total(self, values: torch.Tensor) -> torch.Tensor:
+        """The sum of `values` over all ranks."""
+
+    @abstractmethod
+    def barrier(self) -> None:
+        """Returns when every rank has come here."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the backend in good order."""
+
+
+class Fasthorovod(Backend):
+    """This project, through its Horovod interface."""
+
+    name = "fasthorovod"
+
+    def __init__(self) -> None:
+        import fasthorovod.torch as hvd
+
+        self._hvd = hvd
+        hvd.init()
+        if "FASTHOROVOD_AUX" in os.environ:
+            self.name += f", {os.environ['FASTHOROVOD_AUX']} auxiliaries a rank"
+        self.rank = hvd.rank()
+        self.size = hvd.size()
+
+    def wrap(self, model, optimizer):
+        hvd = self._hvd
+        hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+        hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+        return model, hvd.DistributedOptimizer(optimizer, model.named_parameters())
+
+    def total(self, values):
+        return self._hvd.allreduce(values, op=self._hvd.Sum)
+
+    def barrier(self):
+        self._hvd.barrier()
+
+    def close(self):
+        self._hvd.shutdown()
+
+
+class Gloo(Backend):
+    """torch's own CPU backend, through DistributedDataParallel with its defaults."""
+
+    name = "gloo"
+
+    def __init__(self, rank: int, size: int, meeting_file: Path) -> None:
+        import torch.distributed as dist
+
+        # Over loopback, where the wire bytes of both backends are counted.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        self._dist = dist
+        self.rank = rank
+        self.size = size
+        dist.init_process_group(
+            "gloo", init_method=f"file://{meeting_file.resolve()}", rank=rank, world_size=size
+        )
+
+    def wrap(self, model, optimizer):
+        return nn.parallel.DistributedDataParallel(model), optimizer
+
+    def total(self, values):
+        values = values.clone()
+        self._dist.all_reduce(values)
+        return values
+
+    def barrier(self):
+        self._dist.barrier()
+
+    def close(self):
+        self._dist.destroy_process_group()
+
+
+class Ddp(Backend):
+    """A backend of torch.distributed under DistributedDataParallel, in a job of torchrun.
+
+    The first one in a process makes the default group; each later one has a group beside it.
+    """
+
+    def __init__(self, name: str) -> None:
+        import torch.distributed as dist
+
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        self.name = f"{name}, DDP"
+        self._dist = dist
+        if dist.is_initialized():
+            self._group = dist.new_group(backend=name)
+        else:
+            dist.init_process_group(name)
+            self._group = dist.group.WORLD
+        self.rank = dist.get_rank()
+        self.size = dist.get_world_size()
+
+    def wrap(self, model, optimizer):
+        return nn.parallel.DistributedDataParallel(model, process_group=self._group), optimizer
+
+    def total(self, values):
+        values = values.clone()
+        self._dist.all_reduce(values, group=self._group)
+        return values
+
+    def barrier(self):
+        self._dist.barrier(group=self._group)
+
+    def close(self):
+        self._dist.destroy_process_group(self._group)
+
+
+class Alone(Backend):
+    """No communication at all: each rank trains a copy of its own. The yardstick of the others."""
+
+    name = "no communication"
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank = rank
+        self.size = size
+
+    def wrap(self, model, optimizer):
+        return model, optimizer
+
+    def total(self, values):
+        return values * self.size
+
+    def barrier(self):
+        pass
+
+    def close(self):
+        pass

@@ -1,0 +1,229 @@
+// The Python module fasthorovod._C: the Horovod door's way to the engine. What the user sees is
+// written in Python (package fasthorovod.torch); here are only the calls that need the engine.
+// Every call that may wait, or that touches the engine's locks, gives up the interpreter lock.
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/build_id.h"
+#include "torch_binding/c10d/bindings.h"
+#include "torch_binding/engine_holder.h"
+#include "torch_binding/operation.h"
+
+namespace py = pybind11;
+
+namespace fasthorovod::torch_binding {
+namespace {
+
+/// How long a wait sleeps before it looks whether the user pressed Ctrl-C.
+constexpr std::chrono::milliseconds kSignalCheck{100};
+
+/// Throws the Python exception for an error: ValueError for what the caller can mend, else
+/// HorovodInternalError with the fields code and culprit.
+[[noreturn]] void raise(const core::Error& error) {
+  if (error.code == core::ErrorCode::kInvalidArgument ||
+      error.code == core::ErrorCode::kDuplicateName) {
+    throw py::value_error(error.message);
+  }
+  const py::object type =
+      py::module_::import("fasthorovod.common.exceptions").attr("HorovodInternalError");
+  const py::object culprit = error.culprit < 0 ? py::object(py::none()) : py::int_(error.culprit);
+  const py::object exception =
+      type(error.message, culprit, std::string(core::to_string(error.code)));
+  PyErr_SetObject(type.ptr(), exception.ptr());
+  throw py::error_already_set();
+}
+
+void check(const core::Status& status) {
+  if (!status) {
+    raise(status.error());
+  }
+}
+
+/// The one holder of the process. Never destroyed: threads may still submit while the process ends.
+EngineHolder& holder() {
+  static auto* const instance = new EngineHolder;
+  return *instance;
+}
+
+std::shared_ptr<RunningEngine> require_engine() {
+  std::shared_ptr<RunningEngine> running = holder().running_for_horovod();
+  if (running == nullptr) {
+    throw py::value_error("FastHorovod is not initialised in this process; call hvd.init() first");
+  }
+  return running;
+}
+
+void init() {
+  core::Status status;
+  {
+    const py::gil_scoped_release release;
+    status = holder().init();
+  }
+  check(status);
+}
+
+void shutdown() {
+  const py::gil_scoped_release release;
+  holder().shutdown();
+}
+
+/// Submits without the interpreter lock; `start` gets the engine.
+template <typename Start>
+std::unique_ptr<Operation> submit(Start start) {
+  const std::shared_ptr<RunningEngine> running = require_engine();
+  auto operation = [&] {
+    const py::gil_scoped_release release;
+    return start(*running->engine);
+  }();
+  if (!operation) {
+    raise(operation.error());
+  }
+  return std::make_unique<Operation>(*std::move(operation));
+}
+
+std::unique_ptr<Operation> allreduce(const std::vector<std::string>& names,
+                                     const std::vector<at::Tensor>& tensors, bool in_place,
+                                     int reduction, double prescale, double postscale,
+                                     const std::string& bundle, core::GroupId set) {
+  const auto known = core::reduction_from_wire(static_cast<std::uint8_t>(reduction));
+  if (reduction < 0 || reduction > 255 || !known || tensors.empty() ||
+      names.size() != tensors.size()) {
+    throw py::value_error("allreduce: no such reduction, or names and tensors do not match");
+  }
+  const Place place = in_place ? Place::kInPlace : Place::kNew;
+  const ReduceOptions options{*known, prescale, postscale};
+  return submit([&](ops::Engine& engine) {
+    return Operation::allreduce({engine, set}, names, tensors, place, options, bundle);
+  });
+}
+
+void wait(const Operation& operation) {
+  if (operation.done()) {
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  bool done = false;
+  while (!done) {
+    {
+      const py::gil_scoped_release release;
+      done = operation.wait_for(kSignalCheck);
+    }
+    if (!done && PyErr_CheckSignals() != 0) {
+      throw py::error_already_set();
+    }
+  }
+  holder().add_blocked(std::chrono::steady_clock::now() - start);
+}
+
+/// Waits for the operation. One entry a tensor: the result, or None where the result is in the
+/// tensor given.
+py::list finish(Operation& operation) {
+  wait(operation);
+  core::Status status;
+  {
+    const py::gil_scoped_release release;
+    status = operation.finish();
+  }
+  check(status);
+  py::list results;
+  for (const at::Tensor& tensor : operation.results()) {
+    results.append(tensor.defined() ? py::cast(tensor) : py::object(py::none()));
+  }
+  return results;
+}
+
+py::dict statistics() {
+  const std::shared_ptr<RunningEngine> running = require_engine();
+  const ops::EngineStatistics now = [&] {
+    const py::gil_scoped_release release;
+    return running->engine->statistics();
+  }();
+  py::dict result;
+  result["operations"] = now.operations;
+  result["tensors"] = now.tensors;
+  result["payload_bytes"] = now.payload_bytes;
+  result["bytes_sent"] = now.bytes_sent;
+  result["bytes_received"] = now.bytes_received;
+  result["cache_hits"] = now.cache_hits;
+  result["refused_connections"] = now.refused_connections;
+  result["blocked_seconds"] = std::chrono::duration<double>(holder().blocked()).count();
+  return result;
+}
+
+void bind_world(py::module_& module) {
+  py::class_<core::World>(module, "World")
+      .def_readonly("rank", &core::World::rank)
+      .def_readonly("size", &core::World::size)
+      .def_readonly("local_rank", &core::World::local_rank)
+      .def_readonly("local_size", &core::World::local_size)
+      .def_readonly("cross_rank", &core::World::cross_rank)
+      .def_readonly("cross_size", &core::World::cross_size)
+      .def_readonly("homogeneous", &core::World::homogeneous)
+      .def_readonly("epoch", &core::World::epoch);
+  module.def("world", [] { return require_engine()->engine->world(); });
+}
+
+void bind_operations(py::module_& module) {
+  py::class_<Operation>(module, "Operation")
+      .def("done", &Operation::done, py::call_guard<py::gil_scoped_release>())
+      .def("finish", &finish)
+      .def_property_readonly("last_joined", &Operation::last_joined)
+      .def_property_readonly("process_set_id", &Operation::set);
+  module.def("allreduce", &allreduce, py::arg("names"), py::arg("tensors"), py::arg("in_place"),
+             py::arg("reduction"), py::arg("prescale"), py::arg("postscale"), py::arg("bundle"),
+             py::arg("process_set"));
+  module.def("broadcast", [](const std::string& name, const at::Tensor& tensor, bool in_place,
+                             int root, core::GroupId set) {
+    const Place place = in_place ? Place::kInPlace : Place::kNew;
+    return submit([&](ops::Engine& engine) {
+      return Operation::broadcast({engine, set}, name, tensor, place, root);
+    });
+  });
+  module.def("allgather", [](const std::string& name, const at::Tensor& tensor, core::GroupId set) {
+    return submit([&](ops::Engine& engine) {
+      return Operation::allgather({engine, set}, name, tensor);
+    });
+  });
+  module.def("barrier", [](const std::string& name, core::GroupId set) {
+    return submit([&](ops::Engine& engine) { return Operation::barrier({engine, set}, name); });
+  });
+  module.def("join", [](const std::string& name) {
+    return submit([&](ops::Engine& engine) { return Operation::join(engine, name); });
+  });
+}
+
+void bind_process_sets(py::module_& module) {
+  const auto change = [](core::OpKind kind) {
+    return [kind](const std::string& name, std::vector<int> ranks) {
+      return submit([&](ops::Engine& engine) {
+        return Operation::change_sets(engine, name, kind, std::move(ranks));
+      });
+    };
+  };
+  module.def("add_process_set", change(core::OpKind::kAddGroup));
+  module.def("remove_process_set", change(core::OpKind::kRemoveGroup));
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_C, module) {
+  module.doc() = "The engine of FastHorovod; use fasthorovod.torch or torch.distributed instead.";
+  module.def("init", &init);
+  module.def("shutdown", &shutdown);
+  module.def("is_initialized", [] { return holder().running_for_horovod() != nullptr; });
+  module.def("statistics", &statistics);
+  module.def("build_id", [] { return std::string(core::build_id()); });
+  module.def("version", [] { return std::string(core::version()); });
+  bind_world(module);
+  bind_operations(module);
+  bind_process_sets(module);
+  bind_c10d(module, holder());
+}
+
+}  // namespace fasthorovod::torch_binding

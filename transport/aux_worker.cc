@@ -1,0 +1,148 @@
+#include "transport/aux_worker.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/build_id.h"
+#include "transport/aux_socket.h"
+#include "transport/lane.h"
+
+namespace fasthorovod::transport {
+namespace {
+
+using core::Error;
+using core::ErrorCode;
+
+// The lane sleeps until something happens; a step needs some limit.
+constexpr std::chrono::hours kLong{1};
+
+void complain(const Error& error) {
+  (void)std::fputs(fmt::format("fasthorovod-aux: {}\n", error.message).c_str(), stderr);
+}
+
+// From attach to detach.
+class Session final {
+ public:
+  static core::Result<std::unique_ptr<Session>> attach(AuxReceived received,
+                                                       const AddFunction& add);
+  ~Session() {
+    if (!thread_.joinable()) return;
+    stopping_.store(true);
+    lane_->wake();
+    thread_.join();
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void add_flow(int peer, FileDescriptor socket) { lane_->add_flow(peer, std::move(socket)); }
+
+ private:
+  Session(Arena arena, std::size_t mailbox, FileDescriptor rank_bell, const AddFunction& add)
+      : arena_(std::move(arena)),
+        work_(arena_, *reinterpret_cast<AuxMailbox*>(arena_.bytes().data() + mailbox),
+              std::move(rank_bell), add) {}
+
+  void run();
+
+  const Arena arena_;
+  RemoteWork work_;
+  std::unique_ptr<Lane> lane_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+core::Result<std::unique_ptr<Session>> Session::attach(AuxReceived received,
+                                                       const AddFunction& add) {
+  const AuxMessage& message = received.message;
+  auto& descriptors = received.descriptors;
+  if (descriptors.size() != 3) return Error{ErrorCode::kProtocol, "descriptors are missing"};
+  auto arena = Arena::open(std::move(descriptors[0]));
+  if (!arena) return std::move(arena).error();
+  const std::size_t size = arena->bytes().size();
+  if (message.mailbox % Arena::kPage != 0 || message.mailbox > size ||
+      sizeof(AuxMailbox) > size - message.mailbox) {
+    return Error{ErrorCode::kProtocol, "the mailbox lies outside of the arena"};
+  }
+  std::unique_ptr<Session> session(
+      new Session(std::move(*arena), message.mailbox, std::move(descriptors[1]), add));
+  const LaneOptions options{.notsent_lowat = message.notsent_lowat,
+                            .close_limit = std::chrono::milliseconds(message.close_limit_ms),
+                            .shared_sockets = true};
+  auto lane = Lane::create(options, session->work_, std::move(descriptors[2]));
+  if (!lane) return std::move(lane).error();
+  session->lane_ = std::move(*lane);
+  session->work_.count(*session->lane_);
+  session->thread_ = std::thread([raw = session.get()] { raw->run(); });
+  return session;
+}
+
+void Session::run() {
+  while (!stopping_.load()) {
+    const auto heard = work_.hear();
+    if (!heard) {
+      complain(heard.error());
+      ::_exit(1);
+    }
+    if (*heard) lane_->wake();
+    work_.publish();
+    if (work_.arm()) (void)lane_->step(kLong);
+  }
+  lane_->stop();
+  lane_->run();  // closes the flows in good order
+  work_.publish();
+}
+
+// One message. An error ends the process.
+core::Status obey(AuxReceived received, std::unique_ptr<Session>& session, const AuxSocket& rank,
+                  const AddFunction& add) {
+  const auto kind = received.message.kind;
+  if (kind == AuxMessage::Kind::kAttach && !session) {
+    auto attached = Session::attach(std::move(received), add);
+    if (!attached) return std::move(attached).error();
+    session = std::move(*attached);
+    return {};
+  }
+  if (kind == AuxMessage::Kind::kFlow && session && received.descriptors.size() == 1) {
+    session->add_flow(received.message.number, std::move(received.descriptors[0]));
+    return {};
+  }
+  if (kind == AuxMessage::Kind::kDetach) {
+    session.reset();
+    return rank.send({.kind = AuxMessage::Kind::kDetached});
+  }
+  return Error{ErrorCode::kProtocol, "the rank sent a message that makes no sense"};
+}
+
+}  // namespace
+
+int run_auxiliary(FileDescriptor socket, const AddFunction& add) {
+  const AuxSocket rank(std::move(socket));
+  AuxMessage hello{.kind = AuxMessage::Kind::kHello};
+  std::ranges::copy(core::build_id().substr(0, AuxMessage::kBuild), hello.build.begin());
+  if (!rank.send(hello)) return 1;
+  std::unique_ptr<Session> session;
+  while (true) {
+    auto received = rank.receive(std::nullopt);
+    if (!received) {
+      complain(received.error());
+      return 1;
+    }
+    // Without the rank nobody needs the flows to end in good order.
+    if (!*received) ::_exit(0);
+    if (core::Status status = obey(std::move(**received), session, rank, add); !status) {
+      complain(status.error());
+      ::_exit(1);
+    }
+  }
+}
+
+}  // namespace fasthorovod::transport

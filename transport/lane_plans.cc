@@ -1,0 +1,38 @@
+#include "transport/lane_plans.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace fasthorovod::transport {
+namespace {
+
+// Cores belong to the real host, also where ranks pose as those of several.
+std::vector<core::LanePlan> plans_of(std::span<const Member> members) {
+  std::map<std::string, int> ranks;
+  for (const Member& member : members) ++ranks[member.real_host];
+  const bool several = std::ranges::any_of(members, [&](const Member& member) {
+    return member.placement.host_identity != members.front().placement.host_identity;
+  });
+  std::vector<core::LanePlan> plans;
+  for (const Member& member : members) {
+    plans.push_back(core::plan_lanes(member.wish, {ranks[member.real_host], several}));
+  }
+  return plans;
+}
+
+}  // namespace
+
+LanePlans::LanePlans(std::span<const Member> members, int rank) {
+  const std::vector<core::LanePlan> plans = plans_of(members);
+  own_ = plans[static_cast<std::size_t>(rank)];
+  for (const core::LanePlan& plan : plans) {
+    flows_.push_back(core::flows_between(own_, plan));
+    // The pair that shares the most has the rank that wants the most in it.
+    largest_flows_ = std::max(largest_flows_, core::flows_between(plan, plan));
+  }
+  flows_[static_cast<std::size_t>(rank)] = 0;
+  smallest_arena_mb_ = std::ranges::min_element(members, {}, &Member::arena_mb)->arena_mb;
+}
+
+}  // namespace fasthorovod::transport

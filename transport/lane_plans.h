@@ -1,0 +1,35 @@
+// The lane plans of all ranks of a world, as the roster implies them. Immutable; any thread.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/lane_plan.h"
+#include "transport/member.h"
+
+namespace fasthorovod::transport {
+
+class LanePlans final {
+ public:
+  LanePlans() = default;
+  /// `members` by rank, this one among them.
+  LanePlans(std::span<const Member> members, int rank);
+
+  [[nodiscard]] const core::LanePlan& own() const { return own_; }
+
+  /// How many flows this rank and a peer share; 0 with itself.
+  [[nodiscard]] int flows_with(int peer) const { return flows_[static_cast<std::size_t>(peer)]; }
+  /// The most that any two ranks share. The same on all ranks.
+  [[nodiscard]] int largest_flows() const { return largest_flows_; }
+
+  /// The least that any rank allows for its arena, in MiB. The same on all ranks.
+  [[nodiscard]] int smallest_arena_mb() const { return smallest_arena_mb_; }
+
+ private:
+  core::LanePlan own_;
+  std::vector<int> flows_;  // by rank
+  int largest_flows_ = 1;
+  int smallest_arena_mb_ = 0;
+};
+
+}  // namespace fasthorovod::transport
