@@ -176,8 +176,8 @@ TEST(Lane, ReadsWhatCameBeforeSendingFailed) {
   ASSERT_TRUE(write_all(peer, frame(1, 1, 100, Mode::kInto)));
   ASSERT_TRUE(node.work.wait_parked(1));
   peer = FileDescriptor();
+  node.work.park_from(2);  // first: the lane may come to the chunk before it is woken
   node.work.queue(7, 1, 0, 1000, Mode::kInto);
-  node.work.park_from(2);
   node.lane().wake();
   ASSERT_TRUE(node.work.wait_ended(1));
   EXPECT_FALSE(node.work.ended()[0].end.clean) << "a chunk of ours was lost";
