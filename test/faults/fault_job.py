@@ -60,7 +60,8 @@ class Plan:
     def command(self, rank: int) -> list[str]:
         """The command line of one rank."""
         count = str(self.fewer.get(rank, self.iterations))
-        return [BENCH, "allreduce", "-b", self.bytes, "-e", self.bytes, "-w", "0", "-n", count]
+        sizes = ["-b", self.bytes, "-e", self.bytes]
+        return [BENCH, "allreduce", "--door", "named", *sizes, "-w", "0", "-n", count]
 
 
 def tcp_sockets() -> dict[str, str]:

@@ -1,27 +1,39 @@
-// Times all-reduces of float32 over the public engine and checks every result.
-//
-// Columns as nccl-tests has them: time is the median over the iterations of the slowest rank's view
-// on rank 0, algbw = bytes / time, busbw = algbw * 2 (n - 1) / n, which a perfect network makes
-// equal to its rate for any n.
+// Times all-reduces between the ranks and prints what nccl-tests prints: all contestants take
+// turns, size by size and repetition by repetition, so that a ratio of their times means something
+// on a machine that is not quiet.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "core/data_type.h"
+#include "core/reduction.h"
 #include "core/result.h"
-#include "ops/engine.h"
+#include "core/world.h"
+#include "tools/fasthorovod-bench/choices.h"
+#include "tools/fasthorovod-bench/contestant.h"
 
 namespace fasthorovod::tools {
 
 struct AllreduceOptions {
-  std::vector<std::uint64_t> sizes;  // bytes, rounded down to whole floats
+  std::vector<std::uint64_t> counts{};  // elements of each size
+  core::DataType type = core::DataType::kFloat32;
+  core::Reduction reduction = core::Reduction::kSum;
+  BenchDoor door = BenchDoor::kOrdered;
   int iterations = 20;
   int warm_up = 5;
-  bool json = false;  // one JSON object a line instead of the table
+  int repetitions = 0;  // at least 1 when it runs; 0: not said
+  bool json = false;    // one JSON object a line instead of the table
+  std::string trace{};  // a file, "-" for standard output, or "" for none
 };
 
-/// Runs all sizes on this rank and prints on rank 0. The number of wrong values over all sizes, or
+/// Runs all sizes on this rank and prints on rank 0. The first contestant is the one whose times
+/// are divided by those of each other. How many values were wrong, of all sizes and contestants, or
 /// the first error.
-core::Result<std::uint64_t> run_allreduce(ops::Engine& engine, const AllreduceOptions& options);
+core::Result<std::uint64_t> run_allreduce(const core::World& world,
+                                          std::span<Contestant* const> contestants,
+                                          const AllreduceOptions& options);
 
 }  // namespace fasthorovod::tools

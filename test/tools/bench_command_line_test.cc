@@ -1,0 +1,94 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/fasthorovod-bench/command_line.h"
+
+namespace fasthorovod::tools {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string refusal(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "allreduce");
+  const auto line = parse_bench_command_line(arguments);
+  return line ? "accepted" : line.error().message;
+}
+
+AllreduceOptions options(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "allreduce");
+  return parse_bench_command_line(arguments).value().allreduce;
+}
+
+TEST(BenchCommandLine, HasTheDefaultsOfItsHelp) {
+  const AllreduceOptions defaults = options({});
+  EXPECT_EQ(defaults.counts.front(), 1024U);
+  EXPECT_EQ(defaults.counts.back(), 16U << 20U);
+  EXPECT_EQ(defaults.type, core::DataType::kFloat32);
+  EXPECT_EQ(defaults.reduction, core::Reduction::kSum);
+  EXPECT_EQ(defaults.door, BenchDoor::kOrdered);
+  EXPECT_EQ(defaults.repetitions, 1);
+}
+
+TEST(BenchCommandLine, TakesNcclTestsOptions) {
+  const AllreduceOptions given = options({"-b", "8", "-e", "1K", "-f", "2", "-n", "3", "-w", "0",
+                                          "-d", "double", "-o", "avg", "--door", "named"});
+  EXPECT_THAT(given.counts, ElementsAre(1, 2, 4, 8, 16, 32, 64, 128));
+  EXPECT_EQ(given.type, core::DataType::kFloat64);
+  EXPECT_EQ(given.reduction, core::Reduction::kAverage);
+  EXPECT_EQ(given.iterations, 3);
+  EXPECT_EQ(given.warm_up, 0);
+  EXPECT_EQ(given.door, BenchDoor::kNamed);
+}
+
+TEST(BenchCommandLine, RoundsSizesDownToWholeElementsOnce) {
+  EXPECT_THAT(options({"-b", "4", "-e", "9", "-i", "1"}).counts, ElementsAre(1, 2));
+}
+
+TEST(BenchCommandLine, RefusesASizeOfNoElement) {
+  EXPECT_THAT(refusal({"-b", "2"}), HasSubstr("one float32 has 4 bytes"));
+  EXPECT_THAT(refusal({"-b", "4", "-t", "int64"}), HasSubstr("one int64 has 8 bytes"));
+  EXPECT_THAT(refusal({"-b", "0"}), HasSubstr("at least 1"));
+}
+
+TEST(BenchCommandLine, SaysWhatIsAllowed) {
+  EXPECT_THAT(refusal({"-n", "0"}), HasSubstr("1 to 1000000"));
+  EXPECT_THAT(refusal({"-w", "-1"}), HasSubstr("0 to 1000000"));
+  EXPECT_THAT(refusal({"-f", "1"}), HasSubstr("2 to "));
+  EXPECT_THAT(refusal({"-f", "-1"}), HasSubstr("2 to "));
+  EXPECT_THAT(refusal({"-e", "1q"}), HasSubstr("K, M or G"));
+  EXPECT_THAT(refusal({"-t", "int9"}), HasSubstr("'int9' is none of bool, uint8,"));
+  EXPECT_THAT(refusal({"-o", "xor"}), HasSubstr("'xor' is none of sum, prod, min, max, avg"));
+  EXPECT_THAT(refusal({"--door", "back"}), HasSubstr("ordered, named"));
+  EXPECT_THAT(refusal({"--backend", "nccl"}), HasSubstr("'nccl' is none of gloo"));
+  EXPECT_THAT(refusal({"--repetitions", "0"}), HasSubstr("1 to 1000"));
+  EXPECT_THAT(refusal({"--speed", "9"}), HasSubstr("--speed"));
+  EXPECT_THAT(refusal({"--json", "--trace", "-"}), HasSubstr("--trace - and --json"));
+}
+
+TEST(BenchCommandLine, RepeatsMoreBesideAnotherBackend) {
+  const auto line = parse_bench_command_line({"allreduce", "--backend", "gloo"});
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->gloo);
+  EXPECT_EQ(line->allreduce.repetitions, 5);
+  EXPECT_EQ(options({"--backend", "gloo", "--repetitions", "2"}).repetitions, 2);
+}
+
+TEST(BenchCommandLine, WantsACollective) {
+  const auto line = parse_bench_command_line({});
+  ASSERT_FALSE(line);
+  EXPECT_THAT(line.error().message, HasSubstr("allreduce"));
+}
+
+TEST(BenchCommandLine, HelpsInsteadOfMeasuring) {
+  for (const auto& arguments : {std::vector<std::string>{"--help"},
+                                {"allreduce", "--help"},
+                                {"allreduce", "-n", "3", "-h"}}) {
+    const auto line = parse_bench_command_line(arguments);
+    ASSERT_TRUE(line);
+    EXPECT_THAT(line->help, HasSubstr("allreduce"));
+  }
+}
+
+}  // namespace
+}  // namespace fasthorovod::tools

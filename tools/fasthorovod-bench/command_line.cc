@@ -1,0 +1,195 @@
+#include "tools/fasthorovod-bench/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <utility>
+
+#include "tools/fasthorovod-bench/choices.h"
+#include "tools/fasthorovod-bench/sizes.h"
+
+namespace fasthorovod::tools {
+namespace {
+
+constexpr int kMostIterations = 1'000'000;
+constexpr int kMostRepetitions = 1000;
+constexpr std::int64_t kMostFactor = 1'000'000'000;
+constexpr int kRepetitionsBesideOthers = 5;
+constexpr const char* kStandardOutput = "-";
+
+constexpr const char* kFooter =
+    "time is in microseconds: of each iteration that of the slowest rank, of these the median, "
+    "and\n"
+    "of the repetitions the median again. An iteration fills the buffer, lines the ranks up with "
+    "a\n"
+    "small all-reduce, times one all-reduce in place, and checks every value, bit by bit. algbw "
+    "is\n"
+    "size / time and busbw algbw * 2 (n - 1) / n for n ranks, both in GB/s (1e9 bytes). #wrong "
+    "counts\n"
+    "values of all ranks.\n"
+    "\n"
+    "With --backend each repetition runs FastHorovod's iterations, then gloo's in a Python "
+    "process\n"
+    "beside each rank. time/gloo is the median over the repetitions of our time by gloo's, which\n"
+    "includes torch's call from Python. gloo's address is that of the way to rank 0;\n"
+    "GLOO_SOCKET_IFNAME overrides it.\n"
+    "\n"
+    "Ranks are started by fasthorovodrun, by hand with the FASTHOROVOD_* variables, or by\n"
+    "torchrun --no-python, then with FASTHOROVOD_SECRET_FILE set; rank 0 listens at MASTER_ADDR,\n"
+    "port 20000 + (MASTER_PORT + 5000) mod 10000, unless FASTHOROVOD_RENDEZVOUS says otherwise.\n"
+    "Alone it measures a world of one.";
+
+/// Options as texts, before they are checked.
+struct Texts {
+  std::string first = "4K";
+  std::string last = "64M";
+  std::int64_t factor = 4;
+  std::string increment;  // empty: by the factor
+  std::string type = "float32";
+  std::string reduction = "sum";
+  std::string door = "ordered";
+  std::vector<std::string> backends;
+};
+
+core::Error bad_option(std::string message) {
+  return {core::ErrorCode::kInvalidArgument, std::move(message)};
+}
+
+void declare_sizes(CLI::App& command, Texts& texts) {
+  command.add_option("-b,--minbytes", texts.first, "smallest size, e.g. 4K")->capture_default_str();
+  command.add_option("-e,--maxbytes", texts.last, "largest size, e.g. 256M")->capture_default_str();
+  CLI::Option* factor =
+      command.add_option("-f,--stepfactor", texts.factor, "factor between sizes, at least 2")
+          ->check(CLI::Range(std::int64_t{2}, kMostFactor))
+          ->capture_default_str();
+  command.add_option("-i,--stepbytes", texts.increment, "bytes between sizes, in place of -f")
+      ->excludes(factor);
+}
+
+void declare_operation(CLI::App& command, Texts& texts) {
+  command
+      .add_option("-t,-d,--datatype", texts.type,
+                  "int8 to int64, uint8 to uint64, bool, float16 (or half), bfloat16, float32 (or "
+                  "float), float64 (or double)")
+      ->capture_default_str();
+  command.add_option("-o,--op", texts.reduction, "sum, prod, min, max or avg")
+      ->capture_default_str();
+  command
+      .add_option("--door", texts.door,
+                  "ordered, as calls of torch.distributed, or named, as those of "
+                  "fasthorovod.torch, which rank 0 negotiates")
+      ->capture_default_str();
+}
+
+void declare_measurement(CLI::App& command, Texts& texts, BenchCommandLine& line) {
+  AllreduceOptions& options = line.allreduce;
+  command.add_option("-n,--iters", options.iterations, "timed iterations of a repetition")
+      ->check(CLI::Range(1, kMostIterations))
+      ->capture_default_str();
+  command.add_option("-w,--warmup_iters", options.warm_up, "iterations before timing starts")
+      ->check(CLI::Range(0, kMostIterations))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--repetitions", options.repetitions,
+          fmt::format("of each size; [{} with --backend, else 1]", kRepetitionsBesideOthers))
+      ->check(CLI::Range(1, kMostRepetitions));
+  command
+      .add_option("--backend", texts.backends,
+                  "runs it beside ours, taking turns: gloo. Needs torch")
+      ->delimiter(',');
+  command.add_option("--python", line.python, "the Python that has torch, for --backend gloo")
+      ->capture_default_str();
+  command.add_flag("--json", options.json, "one JSON object a line");
+  command.add_option("--trace", options.trace,
+                     "also write one line for each iteration (size, iteration, microseconds) to "
+                     "a file, or to standard output (-)");
+}
+
+core::Result<std::vector<std::uint64_t>> sizes_of(const Texts& texts, std::size_t element_bytes) {
+  core::Result<std::uint64_t> first = parse_size(texts.first);
+  if (!first) return std::move(first).error().with_context("--minbytes");
+  core::Result<std::uint64_t> last = parse_size(texts.last);
+  if (!last) return std::move(last).error().with_context("--maxbytes");
+  if (*first != 0 && *first < element_bytes) {
+    return bad_option(fmt::format("--minbytes: one {} has {} bytes, so sizes start there",
+                                  texts.type, element_bytes));
+  }
+  if (texts.increment.empty())
+    return size_steps(*first, *last, static_cast<std::uint64_t>(texts.factor));
+  core::Result<std::uint64_t> increment = parse_size(texts.increment);
+  if (!increment) return std::move(increment).error().with_context("--stepbytes");
+  return size_increments(*first, *last, *increment);
+}
+
+core::Status read_operation(const Texts& texts, AllreduceOptions& options) {
+  core::Result<core::DataType> type = parse_type(texts.type);
+  if (!type) return std::move(type).error();
+  core::Result<core::Reduction> reduction = parse_reduction(texts.reduction);
+  if (!reduction) return std::move(reduction).error();
+  core::Result<BenchDoor> door = parse_door(texts.door);
+  if (!door) return std::move(door).error();
+  options.type = *type;
+  options.reduction = *reduction;
+  options.door = *door;
+  return {};
+}
+
+core::Status read_backends(const Texts& texts, BenchCommandLine& line) {
+  for (const std::string& backend : texts.backends) {
+    if (backend != "gloo") {
+      return bad_option(fmt::format("--backend: '{}' is none of gloo", backend));
+    }
+    line.gloo = true;
+  }
+  if (line.allreduce.repetitions == 0) {
+    line.allreduce.repetitions = line.gloo ? kRepetitionsBesideOthers : 1;
+  }
+  return {};
+}
+
+core::Status read_texts(const Texts& texts, BenchCommandLine& line) {
+  AllreduceOptions& options = line.allreduce;
+  core::Status done = read_operation(texts, options);
+  if (done) done = read_backends(texts, line);
+  if (!done) return done;
+  if (options.json && options.trace == kStandardOutput) {
+    return bad_option("--trace - and --json do not both fit on standard output; name a file");
+  }
+  const std::size_t element_bytes = core::size_of(options.type);
+  core::Result<std::vector<std::uint64_t>> sizes = sizes_of(texts, element_bytes);
+  if (!sizes) return std::move(sizes).error();
+  for (const std::uint64_t bytes : *sizes) {
+    const std::uint64_t count = bytes / element_bytes;
+    const bool is_new = options.counts.empty() || options.counts.back() != count;
+    if (is_new) options.counts.push_back(count);
+  }
+  return {};
+}
+
+}  // namespace
+
+core::Result<BenchCommandLine> parse_bench_command_line(const std::vector<std::string>& arguments) {
+  CLI::App app("Measures FastHorovod's collectives between ranks.", "fasthorovod-bench");
+  CLI::App* command = app.add_subcommand("allreduce", "all-reduce in place, every result checked");
+  command->footer(kFooter);
+  Texts texts;
+  BenchCommandLine line;
+  declare_sizes(*command, texts);
+  declare_operation(*command, texts);
+  declare_measurement(*command, texts, line);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    line.help = app.help();
+    return line;
+  } catch (const CLI::Error& error) {
+    return bad_option(error.what());
+  }
+  if (!command->parsed()) return bad_option("say what to measure: allreduce");
+  if (core::Status status = read_texts(texts, line); !status) return std::move(status).error();
+  return line;
+}
+
+}  // namespace fasthorovod::tools

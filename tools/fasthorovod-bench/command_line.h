@@ -1,0 +1,23 @@
+// The command line of fasthorovod-bench. Pure: reads nothing but its arguments.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "tools/fasthorovod-bench/allreduce.h"
+
+namespace fasthorovod::tools {
+
+struct BenchCommandLine {
+  std::string help{};  // not empty: to be printed, and that is all
+  AllreduceOptions allreduce{};
+  bool gloo = false;               // runs it beside the engine
+  std::string python = "python3";  // what has torch, for gloo
+};
+
+/// `arguments` are argv without the program's name. Errors are one sentence, name the option and
+/// say what is allowed.
+core::Result<BenchCommandLine> parse_bench_command_line(const std::vector<std::string>& arguments);
+
+}  // namespace fasthorovod::tools

@@ -1,0 +1,82 @@
+#include "tools/fasthorovod-bench/engine_contestant.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/clock.h"
+#include "tools/fasthorovod-bench/exchange.h"
+#include "tools/fasthorovod-bench/pattern.h"
+
+namespace fasthorovod::tools {
+namespace {
+
+constexpr std::size_t kTime = 0;
+constexpr std::size_t kWrong = 1;
+
+/// `all` holds time and errors of each rank.
+Sample merge(const std::vector<double>& all) {
+  Sample sample;
+  for (std::size_t at = 0; at < all.size(); at += 2) {
+    sample.microseconds = std::max(sample.microseconds, all[at + kTime]);
+    sample.wrong += static_cast<std::uint64_t>(all[at + kWrong]);
+  }
+  return sample;
+}
+
+}  // namespace
+
+core::Result<ops::Handle> EngineContestant::submit(const Turn& turn) {
+  if (door_ == BenchDoor::kNamed) {
+    ops::Submission submission;
+    submission.request.name = fmt::format("{} {} of {}", core::to_string(turn.reduction),
+                                          core::to_string(turn.type), turn.count);
+    submission.request.type = turn.type;
+    submission.request.reduction = turn.reduction;
+    submission.request.shape = {static_cast<std::int64_t>(turn.count)};
+    submission.input = values_.data();
+    submission.output = values_.data();
+    return engine_.submit(std::move(submission));
+  }
+  ops::OrderedOperation operation;
+  operation.type = turn.type;
+  operation.reduction = turn.reduction;
+  operation.input = values_;
+  operation.output = values_;
+  operation.title = fmt::format("all-reduce of {} {}", turn.count, core::to_string(turn.type));
+  return engine_.submit_ordered(std::move(operation));
+}
+
+core::Status EngineContestant::allreduce(const Turn& turn) {
+  core::Result<ops::Handle> handle = submit(turn);
+  if (!handle) return std::move(handle).error();
+  return handle->wait();
+}
+
+core::Result<std::vector<Sample>> EngineContestant::take(const Turn& turn) {
+  const core::World& world = engine_.world();
+  const Pattern own = contribution(turn.type, turn.reduction, world.rank);
+  const Pattern expected = expected_result(turn.type, turn.reduction, world.size);
+  values_.resize(turn.count * core::size_of(turn.type));
+  std::vector<Sample> samples;
+  std::vector<double> last{0, 0};
+  // One more round than there are iterations: the exchange of the last.
+  for (int i = -turn.warm_up; i <= turn.iterations; ++i) {
+    if (i < turn.iterations) fill(values_, own);
+    core::Result<std::vector<double>> all = exchange_numbers(engine_, last);
+    if (!all) return std::move(all).error();
+    if (i > 0) samples.push_back(merge(*all));
+    if (i == turn.iterations) break;
+    const core::TimePoint start = core::Clock::now();
+    if (core::Status status = allreduce(turn); !status) return std::move(status).error();
+    const std::chrono::duration<double, std::micro> took = core::Clock::now() - start;
+    // What was wrong in the warm-up is kept until a sample takes it along.
+    const double before = i > 0 ? 0 : last[kWrong];
+    last = {took.count(), before + static_cast<double>(count_wrong(values_, expected))};
+  }
+  return samples;
+}
+
+}  // namespace fasthorovod::tools
