@@ -11,12 +11,14 @@
 #include <numeric>
 #include <vector>
 
-#include "bench/ops/copy.h"
+#include "bench/copy.h"
 #include "ops/host_team.h"
 
 namespace fasthorovod::ops {
 namespace {
 
+using bench::copy;
+using bench::count_bytes;
 using transport::Arena;
 
 constexpr std::size_t kHeapBytes = 64U << 20;

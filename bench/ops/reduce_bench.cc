@@ -5,12 +5,14 @@
 
 #include <vector>
 
-#include "bench/ops/copy.h"
+#include "bench/copy.h"
 #include "ops/reduce.h"
 
 namespace fasthorovod::ops {
 namespace {
 
+using bench::copy;
+using bench::count_bytes;
 using core::DataType;
 
 // Zeros stay zeros, so that no iteration runs into infinities; the sum of ones is checked once.
@@ -67,7 +69,9 @@ BENCHMARK_CAPTURE(sum, int64, DataType::kInt64)->Apply(sizes);
 BENCHMARK_CAPTURE(sum_many, float32, DataType::kFloat32)->Apply(sizes);
 BENCHMARK_CAPTURE(sum_many, bfloat16, DataType::kBfloat16)->Apply(sizes);
 BENCHMARK_CAPTURE(scale, float32, DataType::kFloat32)->Apply(sizes);
+BENCHMARK_CAPTURE(scale, float16, DataType::kFloat16)->Apply(sizes);
 BENCHMARK_CAPTURE(scale, bfloat16, DataType::kBfloat16)->Apply(sizes);
+BENCHMARK_CAPTURE(scale, int64, DataType::kInt64)->Apply(sizes);
 
 }  // namespace
 }  // namespace fasthorovod::ops
