@@ -48,6 +48,8 @@ class Gloo:
     """One rank of gloo."""
 
     def __init__(self, rank, size, host):
+        # Its warning that an address has no name would come with every job.
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
         import torch
         import torch.distributed as dist
 
