@@ -47,6 +47,9 @@ struct Submission {
   /// All-gather: memory for the result of this shape, asked once when the sizes of all ranks are
   /// known. Called on the worker; must not wait for another operation.
   std::function<core::Result<void*>(const std::vector<std::int64_t>& shape)> allocate_output;
+  /// Called on the worker when the result is in place, before the handle is done; only on success.
+  /// Other operations complete only after it; it must not wait for one.
+  std::function<void()> then;
   std::shared_ptr<void> keep_alive;  // owners: the engine until completion, the caller as it likes
 };
 

@@ -145,7 +145,9 @@ void Executor::finish(const JobPtr& job, const core::Status& status) {
   --queues_.at(job->item().group).in_flight;
   handed_over_.fetch_sub(1, std::memory_order_acq_rel);
   for (const EntryPtr& entry : job->entries()) {
-    if (entry != nullptr) pending_.complete(entry, status, answer(job->item()));
+    if (entry == nullptr) continue;
+    if (status && entry->submission.then) entry->submission.then();
+    pending_.complete(entry, status, answer(job->item()));
   }
   if (idle()) hooks_.idle();
 }

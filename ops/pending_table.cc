@@ -95,6 +95,7 @@ void PendingTable::complete(const EntryPtr& entry, const core::Status& status, i
   }
   // Outside the lock: letting go of the tensor may run its owner's code.
   entry->submission.allocate_output = nullptr;
+  entry->submission.then = nullptr;
   entry->submission.keep_alive.reset();
   const bool is_named =
       status || status.error().message.find('"' + request.name + '"') != std::string::npos;

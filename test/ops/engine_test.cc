@@ -163,6 +163,34 @@ TEST_P(EngineAt, BarrierComesAfterWhatWasSubmittedBefore) {
   });
 }
 
+TEST_P(EngineAt, CallsWhatFollowsAResultBeforeItsHandleIsDone) {
+  run_as_threads(GetParam(), [](Engine& engine) {
+    // A bundle is fused: each of its tensors has its result when what follows it is called.
+    std::vector<std::vector<float>> tensors(3, std::vector<float>(5, 1.0F));
+    std::vector<float> seen;
+    std::vector<Submission> members;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      members.push_back(allreduce_of(fmt::format("t{}", i), tensors[i]));
+      members.back().then = [&seen, &values = tensors[i]] { seen.push_back(values.back()); };
+    }
+    const auto handles = engine.submit_bundle("bundle", std::move(members));
+    ASSERT_TRUE(handles);
+    for (const Handle& handle : *handles) expect_success(handle);
+    EXPECT_EQ(seen, std::vector<float>(3, static_cast<float>(engine.world().size)));
+  });
+}
+
+TEST(Engine, DoesNotCallWhatFollowsAResultThatThereIsNot) {
+  run_as_threads(2, [](Engine& engine) {
+    std::vector<float> values(engine.world().rank == 0 ? 4 : 5);
+    bool called = false;
+    Submission submission = allreduce_of("unequal", values);
+    submission.then = [&called] { called = true; };
+    EXPECT_FALSE(outcome(engine.submit(std::move(submission))));
+    EXPECT_FALSE(called);
+  });
+}
+
 TEST(Engine, ReportsAMismatchEverywhereAndGoesOn) {
   run_as_threads(3, [](Engine& engine) {
     const std::size_t count = engine.world().rank == 1 ? 5 : 4;
