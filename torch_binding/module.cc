@@ -12,52 +12,15 @@
 
 #include "core/build_id.h"
 #include "torch_binding/c10d/bindings.h"
+#include "torch_binding/delayed_bindings.h"
 #include "torch_binding/engine_holder.h"
 #include "torch_binding/operation.h"
+#include "torch_binding/python_calls.h"
 
 namespace py = pybind11;
 
 namespace fasthorovod::torch_binding {
 namespace {
-
-/// How long a wait sleeps before it looks whether the user pressed Ctrl-C.
-constexpr std::chrono::milliseconds kSignalCheck{100};
-
-/// Throws the Python exception for an error: ValueError for what the caller can mend, else
-/// HorovodInternalError with the fields code and culprit.
-[[noreturn]] void raise(const core::Error& error) {
-  if (error.code == core::ErrorCode::kInvalidArgument ||
-      error.code == core::ErrorCode::kDuplicateName) {
-    throw py::value_error(error.message);
-  }
-  const py::object type =
-      py::module_::import("fasthorovod.common.exceptions").attr("HorovodInternalError");
-  const py::object culprit = error.culprit < 0 ? py::object(py::none()) : py::int_(error.culprit);
-  const py::object exception =
-      type(error.message, culprit, std::string(core::to_string(error.code)));
-  PyErr_SetObject(type.ptr(), exception.ptr());
-  throw py::error_already_set();
-}
-
-void check(const core::Status& status) {
-  if (!status) {
-    raise(status.error());
-  }
-}
-
-/// The one holder of the process. Never destroyed: threads may still submit while the process ends.
-EngineHolder& holder() {
-  static auto* const instance = new EngineHolder;
-  return *instance;
-}
-
-std::shared_ptr<RunningEngine> require_engine() {
-  std::shared_ptr<RunningEngine> running = holder().running_for_horovod();
-  if (running == nullptr) {
-    throw py::value_error("FastHorovod is not initialised in this process; call hvd.init() first");
-  }
-  return running;
-}
 
 void init() {
   core::Status status;
@@ -101,24 +64,6 @@ std::unique_ptr<Operation> allreduce(const std::vector<std::string>& names,
   return submit([&](ops::Engine& engine) {
     return Operation::allreduce({engine, set}, names, tensors, place, options, bundle);
   });
-}
-
-void wait(const Operation& operation) {
-  if (operation.done()) {
-    return;
-  }
-  const auto start = std::chrono::steady_clock::now();
-  bool done = false;
-  while (!done) {
-    {
-      const py::gil_scoped_release release;
-      done = operation.wait_for(kSignalCheck);
-    }
-    if (!done && PyErr_CheckSignals() != 0) {
-      throw py::error_already_set();
-    }
-  }
-  holder().add_blocked(std::chrono::steady_clock::now() - start);
 }
 
 /// Waits for the operation. One entry a tensor: the result, or None where the result is in the
@@ -223,6 +168,7 @@ PYBIND11_MODULE(_C, module) {
   bind_world(module);
   bind_operations(module);
   bind_process_sets(module);
+  bind_delayed(module);
   bind_c10d(module, holder());
 }
 

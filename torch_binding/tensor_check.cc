@@ -106,4 +106,22 @@ bool elements_are_apart(const at::Tensor& tensor) {
   return true;
 }
 
+core::Status check_delayed(const std::string& name, const at::Tensor& tensor) {
+  std::string wrong;
+  if (!tensor.defined() || tensor.layout() != at::kStrided) {
+    wrong = "is not a dense tensor";
+  } else if (!tensor.device().is_cpu()) {
+    wrong = "is on " + tensor.device().str();
+  } else if (tensor.scalar_type() != at::kFloat) {
+    wrong = "is of type " + std::string(c10::getDtypeNames(tensor.scalar_type()).first);
+  } else if (!tensor.is_contiguous() || tensor.is_neg()) {
+    wrong = "is not contiguous";
+  }
+  if (wrong.empty()) {
+    return {};
+  }
+  return refused(name + " " + wrong +
+                 "; DelayedOptimizer works with contiguous float32 parameters on the CPU for now");
+}
+
 }  // namespace fasthorovod::torch_binding

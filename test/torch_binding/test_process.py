@@ -166,3 +166,55 @@ def test_end_without_shutdown_is_clean():
     )
     reports = run_ranks(2, [sys.executable, "-c", program], 60)
     assert [report.status for report in reports] == [0, 0], describe(reports)
+
+
+DELAYED = """
+import os, torch, fasthorovod.torch as hvd
+hvd.init()
+torch.manual_seed(0)
+net = torch.nn.Linear(300, 300)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+rule = hvd.rules.ODSGD(warmup=1)
+optimizer = hvd.DelayedOptimizer(optimizer, net.named_parameters(), rule=rule)
+def step():
+    optimizer.zero_grad()
+    net(torch.full((4, 300), 1.0 + hvd.rank())).square().mean().backward()
+    optimizer.step()
+for _ in range(3):
+    step()
+"""
+
+
+def test_end_while_a_delayed_update_is_under_way_is_clean():
+    program = (
+        DELAYED
+        + """
+optimizer.synchronize()
+if hvd.rank() == 1:
+    step()  # starts an exchange in which nobody takes part
+hvd.broadcast(torch.ones(1), 1, name="rank 1 has come to here")
+"""
+    )
+    reports = run_ranks(2, [sys.executable, "-c", program], 60)
+    assert [(r.status, r.output) for r in reports] == [(0, "")] * 2, describe(reports)
+
+
+def test_loss_of_a_rank_fails_the_next_delayed_step():
+    program = (
+        DELAYED
+        + """
+optimizer.synchronize()
+if hvd.rank() == 1:
+    os._exit(7)
+step()  # starts an exchange that can not end
+for _ in range(2):
+    try:
+        step()
+    except hvd.HorovodInternalError as error:
+        assert error.culprit == 1, (error, error.culprit)
+        print("saw it:", error)
+"""
+    )
+    reports = run_ranks(2, [sys.executable, "-c", program], 60)
+    assert [report.status for report in reports] == [0, 7], describe(reports)
+    assert reports[0].output.count("saw it:") == 2, describe(reports)

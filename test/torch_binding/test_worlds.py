@@ -12,6 +12,7 @@ MODULES = [
     "checks_life",
     "checks_state",
     "checks_optimizer",
+    "checks_delayed",
     "checks_process_sets",
 ]
 TIME_LIMIT = 300  # seconds for one world; half a minute on two idle cores

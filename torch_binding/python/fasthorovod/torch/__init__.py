@@ -15,7 +15,9 @@ check_torch()
 from .. import __version__, distributed  # noqa: F401 - registers the backend
 from ..common.exceptions import HorovodInternalError
 from ..common.process_sets import ProcessSet, global_process_set
+from . import rules
 from .compression import Compression
+from .delayed_optimizer import DelayedOptimizer
 from .functions import (
     allgather_object,
     broadcast_object,
@@ -75,6 +77,7 @@ from .process_sets import add_process_set, remove_process_set
 __all__ = [
     "Average",
     "Compression",
+    "DelayedOptimizer",
     "DistributedOptimizer",
     "HorovodInternalError",
     "Max",
@@ -126,6 +129,7 @@ __all__ = [
     "rank",
     "remove_process_set",
     "rocm_built",
+    "rules",
     "shutdown",
     "size",
     "synchronize",

@@ -13,6 +13,7 @@ import torch
 
 from ..common.process_sets import global_process_set
 from . import mpi_ops
+from .delayed_optimizer import Delayed
 from .functions import broadcast_object
 
 
@@ -43,6 +44,9 @@ def broadcast_optimizer_state(
     the root has not is dropped. The parameters must agree in number, order and shape, or all ranks
     raise ValueError. `model` is Horovod's and has no effect. Blocks.
     """
+    if isinstance(optimizer, Delayed):
+        optimizer.broadcast_state(root_rank, process_set)
+        return
     on_root = mpi_ops.rank() == root_rank
     root_s = broadcast_object(
         _describe(optimizer) if on_root else None, root_rank, "optimizer_state", process_set
