@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
@@ -26,6 +27,15 @@ class Backend(ABC):
         self, model: nn.Module, optimizer: torch.optim.Optimizer
     ) -> tuple[nn.Module, torch.optim.Optimizer]:
         """Model and optimizer that start equal and average gradients over all ranks."""
+
+    def common_weights(self, optimizer: torch.optim.Optimizer) -> AbstractContextManager:
+        """Within it the model has the weights that all ranks share; after wrap() at any time."""
+        del optimizer
+        return nullcontext()
+
+    def settle(self, optimizer: torch.optim.Optimizer) -> None:
+        """Ends what a step of this optimizer may have left under way."""
+        del optimizer  # most steps leave nothing
 
     @abstractmethod
     def total(self, values: torch.Tensor) -> torch.Tensor:
@@ -69,6 +79,25 @@ class Fasthorovod(Backend):
 
     def close(self):
         self._hvd.shutdown()
+
+
+class FasthorovodOdSgd(Fasthorovod):
+    """The same with OD-SGD: a step goes on while the gradients of the last one are averaged."""
+
+    name = "fasthorovod, OD-SGD"
+    WARM_UP = 20  # synchronous steps first; few, so that short runs are delayed ones too
+
+    def wrap(self, model, optimizer):
+        hvd = self._hvd
+        hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+        rule = hvd.rules.ODSGD(warmup=self.WARM_UP)
+        return model, hvd.DelayedOptimizer(optimizer, model.named_parameters(), rule=rule)
+
+    def common_weights(self, optimizer):
+        return optimizer.global_weights()
+
+    def settle(self, optimizer):
+        optimizer.synchronize()
 
 
 class Gloo(Backend):

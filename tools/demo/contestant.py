@@ -57,21 +57,24 @@ class Contestant:
             loss = self.train_step()
             self.record.losses.append(loss)
             after_step(loss)
+        self.backend.settle(self._optimizer)
         return time.perf_counter() - begin
 
     def weights(self) -> torch.Tensor:
         """All parameters of this rank's model, one after the other."""
-        return nn.utils.parameters_to_vector(self._model.parameters()).detach()
+        with self.backend.common_weights(self._optimizer):
+            return nn.utils.parameters_to_vector(self._model.parameters()).detach()
 
     @torch.no_grad()
     def evaluate(self, split: data.Split) -> float:
         """The share of `split` that the model gets right; every rank looks at a part of it."""
         rows = range(self.backend.rank, len(split), self.backend.size)
         counts = torch.zeros(2, dtype=torch.float64)
-        for begin in range(0, len(rows), EVALUATION_BATCH):
-            part = rows[begin : begin + EVALUATION_BATCH]
-            images, labels = split.batch(list(part))
-            right = self._model(torch.from_numpy(images)).argmax(1) == torch.from_numpy(labels)
-            counts += torch.tensor([right.sum().item(), len(part)], dtype=torch.float64)
+        with self.backend.common_weights(self._optimizer):
+            for begin in range(0, len(rows), EVALUATION_BATCH):
+                part = rows[begin : begin + EVALUATION_BATCH]
+                images, labels = split.batch(list(part))
+                right = self._model(torch.from_numpy(images)).argmax(1) == torch.from_numpy(labels)
+                counts += torch.tensor([right.sum().item(), len(part)], dtype=torch.float64)
         right, seen = self.backend.total(counts).tolist()
         return right / seen

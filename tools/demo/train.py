@@ -19,11 +19,12 @@ from pathlib import Path
 
 import data
 import torch
-from backends import Alone, Backend, Ddp, Fasthorovod, Gloo
+from backends import Alone, Backend, Ddp, Fasthorovod, FasthorovodOdSgd, Gloo
 from contestant import Contestant
 from measure import loopback_bytes
 from progress import Progress
 
+OWN = {"fasthorovod": Fasthorovod, "fasthorovod-odsgd": FasthorovodOdSgd}
 BLOCK = 10  # steps of a turn
 IDLE_TURNS = 10  # the full training measures a block without communication every so many blocks
 
@@ -32,7 +33,7 @@ def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="The demo's training, on one rank.")
     parser.add_argument("job", choices=["train", "compare"])
-    parser.add_argument("--backend", nargs="+", choices=["fasthorovod", "gloo"], required=True)
+    parser.add_argument("--backend", nargs="+", choices=[*OWN, "gloo"], required=True)
     parser.add_argument(
         "--ddp", action="store_true", help="DistributedDataParallel, whatever the backend"
     )
@@ -46,7 +47,10 @@ def parse_arguments() -> argparse.Namespace:
         "--terminal", type=Path, help="where rank 0 draws its progress (default: standard output)"
     )
     parser.add_argument("--out", type=Path, required=True, help="the JSON file rank 0 writes")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.ddp and "fasthorovod-odsgd" in arguments.backend:
+        parser.error("--ddp goes with fasthorovod and gloo only")
+    return arguments
 
 
 def start_backends(names: list[str], ddp: bool, out: Path) -> list[Backend]:
@@ -55,8 +59,8 @@ def start_backends(names: list[str], ddp: bool, out: Path) -> list[Backend]:
         return [Ddp(name) for name in names]
     backends: list[Backend] = []
     for name in names:
-        if name == "fasthorovod":
-            backends.append(Fasthorovod())
+        if name in OWN:
+            backends.append(OWN[name]())
         elif backends:
             backends.append(Gloo(backends[0].rank, backends[0].size, out.with_suffix(".meet")))
         else:
@@ -159,7 +163,9 @@ def run_training(
             accuracy = main.evaluate(test)
             progress.say(f"epoch {epoch}: {100 * accuracy:.2f} % of the test images are right")
     progress.finish()
-    return [summary(main, backend, accuracy), summary(idle, backend, None)]
+    run = summary(main, backend, accuracy)
+    run["replicas_differ_by"] = spread(main.weights(), backend)
+    return [run, summary(idle, backend, None)]
 
 
 def run_comparison(
