@@ -56,7 +56,7 @@ constexpr std::array<Aspect, 10> kAspects{{
      [](const Request& a, const Request& b) { return same_number(a.postscale, b.postscale); },
      [](const Request& r) { return fmt::format("{}", r.postscale); }},
     {"the codec", [](const Request& a, const Request& b) { return a.codec == b.codec; },
-     [](const Request& r) { return fmt::format("codec {}", r.codec); }},
+     [](const Request& r) { return to_string(r.codec); }},
     {"the bundle",
      [](const Request& a, const Request& b) {
        return a.bundle == b.bundle && a.bundle_size == b.bundle_size;

@@ -32,7 +32,8 @@ std::uint32_t fingerprint(const PlanItem& item) {
   mixer.add(static_cast<std::uint64_t>(item.root));
   mixer.add(std::bit_cast<std::uint64_t>(item.prescale));
   mixer.add(std::bit_cast<std::uint64_t>(item.postscale));
-  mixer.add(item.codec);
+  mixer.add(static_cast<std::uint64_t>(item.codec.id));
+  mixer.add(std::bit_cast<std::uint32_t>(item.codec.threshold));
   mixer.add(item.tensors.size());
   for (const PlanTensor& tensor : item.tensors) add_tensor(mixer, item.op, tensor);
   return mixer.folded();

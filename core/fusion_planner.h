@@ -17,7 +17,7 @@ struct FusionKey {
   Reduction reduction = Reduction::kSum;
   double prescale = 1.0;
   double postscale = 1.0;
-  CodecId codec = kNoCodec;
+  CodecChoice codec{};
 
   friend bool operator==(const FusionKey&, const FusionKey&) = default;
 };

@@ -41,7 +41,7 @@ struct PlanItem {
   int root = -1;
   double prescale = 1.0;
   double postscale = 1.0;
-  CodecId codec = kNoCodec;
+  CodecChoice codec{};
   std::vector<PlanTensor> tensors;
   // Set: nothing moves, every pending handle of these tensors fails with it.
   std::optional<Error> error;

@@ -115,7 +115,7 @@ void write_item(WireWriter& writer, TensorWriter& tensors, const PlanItem& item)
   writer.u8(static_cast<std::uint8_t>(item.type));
   writer.u8(static_cast<std::uint8_t>(item.reduction));
   writer.signed_varint(item.root);
-  writer.u8(item.codec);
+  write_codec(writer, item.codec);
   if ((flags & kHasScales) != 0) {
     writer.f64(item.prescale);
     writer.f64(item.postscale);
@@ -136,7 +136,7 @@ void read_item_head(WireReader& reader, PlanItem& item) {
   item.type = read_enumerator(reader.field("type"), data_type_from_wire, DataType::kFloat32);
   item.reduction = read_enumerator(reader.field("reduction"), reduction_from_wire, Reduction::kSum);
   item.root = read_rank(reader.field("root"));
-  item.codec = reader.field("codec").u8();
+  item.codec = read_codec(reader);
   if ((flags & kHasScales) != 0) {
     item.prescale = reader.field("prescale").f64();
     item.postscale = reader.field("postscale").f64();

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/codec_choice.h"
 #include "core/data_type.h"
 #include "core/reduction.h"
 
@@ -38,10 +39,6 @@ constexpr bool changes_groups(OpKind op) {
   return op == OpKind::kAddGroup || op == OpKind::kRemoveGroup;
 }
 
-/// How the bytes of an operation are encoded on the wire. Wire values; 0 sends them as they are.
-using CodecId = std::uint8_t;
-inline constexpr CodecId kNoCodec = 0;
-
 /// The largest rank of a shape; a request with more dimensions is refused.
 inline constexpr std::size_t kMaxDimensions = 64;
 
@@ -57,7 +54,7 @@ struct Request {
   int root = -1;                          // broadcast only: a rank of the world, in the group
   double prescale = 1.0;   // all-reduce: each rank's values are multiplied by it first
   double postscale = 1.0;  // all-reduce: the result is multiplied by it last
-  CodecId codec = kNoCodec;
+  CodecChoice codec{};     // all-reduce only
   std::vector<std::int64_t> shape;  // empty for a scalar (one element)
   std::string bundle;               // grouped operations: the name they share; empty when alone
   std::uint32_t bundle_size = 0;    // how many requests that bundle has; 0 when alone

@@ -1,5 +1,6 @@
 #include "core/request_wire.h"
 
+#include <bit>
 #include <limits>
 
 namespace fasthorovod::core {
@@ -91,6 +92,20 @@ std::vector<int> read_members(WireReader& reader) {
   return members;
 }
 
+void write_codec(WireWriter& writer, const CodecChoice& codec) {
+  writer.u8(static_cast<std::uint8_t>(codec.id));
+  if (codec.id == CodecId::kTwobit) writer.u32(std::bit_cast<std::uint32_t>(codec.threshold));
+}
+
+CodecChoice read_codec(WireReader& reader) {
+  CodecChoice codec;
+  codec.id = read_enumerator(reader.field("codec"), codec_id_from_wire, CodecId::kNone);
+  if (codec.id == CodecId::kTwobit) {
+    codec.threshold = std::bit_cast<float>(reader.field("codec threshold").u32());
+  }
+  return codec;
+}
+
 void write_request(WireWriter& writer, const Request& request) {
   const bool bundled = !request.bundle.empty() || request.bundle_size != 0;
   writer.text(request.name);
@@ -102,7 +117,7 @@ void write_request(WireWriter& writer, const Request& request) {
   writer.u8(static_cast<std::uint8_t>(request.type));
   writer.u8(static_cast<std::uint8_t>(request.reduction));
   writer.signed_varint(request.root);
-  writer.u8(request.codec);
+  write_codec(writer, request.codec);
   write_shape(writer, request.shape);
   if (has_scales(request)) {
     writer.f64(request.prescale);
@@ -126,7 +141,7 @@ Request read_request(WireReader& reader) {
   request.reduction =
       read_enumerator(reader.field("reduction"), reduction_from_wire, Reduction::kSum);
   request.root = read_rank(reader.field("root"));
-  request.codec = reader.field("codec").u8();
+  request.codec = read_codec(reader);
   request.shape = read_shape(reader);
   if ((flags & kHasScales) != 0) {
     request.prescale = reader.field("prescale").f64();

@@ -26,6 +26,9 @@ std::vector<std::int64_t> read_first_dimensions(WireReader& reader);
 void write_members(WireWriter& writer, const std::vector<int>& members);
 std::vector<int> read_members(WireReader& reader);
 
+void write_codec(WireWriter& writer, const CodecChoice& codec);
+CodecChoice read_codec(WireReader& reader);
+
 void write_error(WireWriter& writer, const Error& error);
 Error read_error(WireReader& reader);
 

@@ -22,7 +22,7 @@ Request full_request() {
   request.root = 3;
   request.prescale = 0.5;
   request.postscale = -2;
-  request.codec = 9;
+  request.codec = {CodecId::kTwobit, 0.25F};
   request.shape = {3, 0, 400};
   request.bundle = "both";
   request.bundle_size = 2;
@@ -52,7 +52,7 @@ Plan full_plan() {
   item.root = 1;
   item.prescale = 3;
   item.postscale = 0.25;
-  item.codec = 1;
+  item.codec = {CodecId::kTwobit, 0.75F};
   item.tensors = {{"a", {2, 3}, {2, 4}, {}}, {"", {}, {}, 900}, {"", {}, {}, 4}, {"", {}, {}, 5}};
   item.error = Error{ErrorCode::kMismatch, "they disagree", 4};
   item.last_joined = 6;

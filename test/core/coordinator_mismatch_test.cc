@@ -91,8 +91,13 @@ TEST(Mismatch, OfScales) {
 }
 
 TEST(Mismatch, OfCodecs) {
-  EXPECT_EQ(mismatch_when_rank_1(allreduce("x"), [](Request& r) { r.codec = 3; }),
-            "tensor \"x\": ranks disagree about the codec: rank 0, 2: codec 0; rank 1: codec 3");
+  EXPECT_EQ(mismatch_when_rank_1(allreduce("x"), [](Request& r) { r.codec.id = CodecId::kFp16; }),
+            "tensor \"x\": ranks disagree about the codec: rank 0, 2: none; rank 1: fp16");
+  Request coded = allreduce("x");
+  coded.codec = {CodecId::kTwobit, 0.5F};
+  EXPECT_EQ(mismatch_when_rank_1(coded, [](Request& r) { r.codec.threshold = 0.25F; }),
+            "tensor \"x\": ranks disagree about the codec: rank 0, 2: twobit(threshold=0.5); "
+            "rank 1: twobit(threshold=0.25)");
 }
 
 TEST(Mismatch, OfTheRanksOfANewGroup) {

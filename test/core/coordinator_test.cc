@@ -57,7 +57,7 @@ TEST(Coordinator, CarriesTheParametersOfAnOperation) {
   request.reduction = Reduction::kAverage;
   request.prescale = 0.5;
   request.postscale = 2;
-  request.codec = 4;
+  request.codec = {CodecId::kTwobit, 0.125F};
   Request broadcast = request_for(OpKind::kBroadcast, "b");
   broadcast.root = 1;
   ranks.submit_everywhere(request);
@@ -70,7 +70,7 @@ TEST(Coordinator, CarriesTheParametersOfAnOperation) {
   EXPECT_EQ(items[0].reduction, Reduction::kAverage);
   EXPECT_EQ(items[0].prescale, 0.5);
   EXPECT_EQ(items[0].postscale, 2);
-  EXPECT_EQ(items[0].codec, 4);
+  EXPECT_EQ(items[0].codec, (CodecChoice{CodecId::kTwobit, 0.125F}));
   EXPECT_EQ(items[0].tensors[0].shape, (std::vector<std::int64_t>{3, 4}));
   EXPECT_EQ(items[1].op, OpKind::kBroadcast);
   EXPECT_EQ(items[1].root, 1);

@@ -33,14 +33,15 @@ TEST(FusionPlanner, KeepsKindsApartAndLooksPastThem) {
 }
 
 TEST(FusionPlanner, KeepsEveryPartOfTheKeyApart) {
-  std::vector<FusionUnit> units(7, unit(1));
+  std::vector<FusionUnit> units(8, unit(1));
   units[1].key.group = 1;
   units[2].key.reduction = Reduction::kMax;
   units[3].key.prescale = 2;
   units[4].key.postscale = 2;
-  units[5].key.codec = 1;
-  units[6].fusable = false;
-  EXPECT_EQ(plan_fusion(units, 10).size(), 7u);
+  units[5].key.codec = {CodecId::kTwobit, 0.5F};
+  units[6].key.codec = {CodecId::kTwobit, 0.25F};
+  units[7].fusable = false;
+  EXPECT_EQ(plan_fusion(units, 10).size(), 8u);
 }
 
 TEST(FusionPlanner, LeavesAloneWhatIsLargerThanTheThreshold) {
