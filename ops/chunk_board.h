@@ -32,6 +32,10 @@
 //     beyond n + window - 1, so what it has sent before its last frame of n belongs to operations
 //     that all ranks of the receiver's host may start, n being over or not. So no frame of n stays
 //     behind a parked chunk, and n ends.
+//   - Among a coded exchange's gates (algorithms/coded_exchange.h) those of answers wait for codes of
+//     other ranks. A rank sends an answer only after every rank has put the codes for it in its
+//     queues, to all; so by the order in which frames were queued, no codes stay behind an answer
+//     that parks for want of them.
 //   - The gate of piece k + slots waits for piece k to be over on all ranks of the host, and so for
 //     sends. If its chunks came unasked, three hosts in a ring with three operations in flight
 //     could each park what the next one must get past to be ready; so they are asked for.

@@ -49,17 +49,19 @@ std::string CollectiveJob::title() const {
   return text;
 }
 
-core::Status CollectiveJob::prepare(BufferPool& pool) {
+core::Status CollectiveJob::prepare(BufferPool& pool, compression::ResidualStore& residuals) {
   if (prepared_) return {};
-  core::Status status = find_memory(pool);
+  core::Status status = find_memory(pool, residuals);
   prepared_ = static_cast<bool>(status);
   return status;
 }
 
-core::Status CollectiveJob::find_memory(BufferPool& pool) {
+core::Status CollectiveJob::find_memory(BufferPool& pool, compression::ResidualStore& residuals) {
   switch (item_.op) {
     case OpKind::kAllreduce:
-      return prepare_allreduce(pool);
+      if (!item_.codec.encodes()) return prepare_allreduce(pool);
+      coded_ = std::make_unique<CodedJob>(item_, entries_, *group_, pool, residuals);
+      return {};
     case OpKind::kBroadcast:
       return prepare_broadcast();
     case OpKind::kAllgather:
@@ -152,6 +154,7 @@ Shape CollectiveJob::shape(int flows) const {
 }
 
 void CollectiveJob::finish() {
+  if (coded_) return coded_->finish();
   if (item_.op != OpKind::kAllreduce) return;
   const std::byte* from = buffer_.data();
   for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -164,6 +167,9 @@ void CollectiveJob::finish() {
   }
 }
 
-void CollectiveJob::release(BufferPool& pool) { pool.release(std::move(pooled_)); }
+void CollectiveJob::release(BufferPool& pool) {
+  if (coded_) coded_->release(pool);
+  pool.release(std::move(pooled_));
+}
 
 }  // namespace fasthorovod::ops

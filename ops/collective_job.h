@@ -7,13 +7,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "compression/residual_store.h"
 #include "core/plan.h"
 #include "core/result.h"
 #include "ops/buffer_pool.h"
+#include "ops/coded_job.h"
 #include "ops/entry.h"
 #include "ops/group_table.h"
 #include "ops/schedule.h"
@@ -28,7 +31,10 @@ class CollectiveJob final {
 
   /// Finds or makes the buffer and copies in; once. An error belongs to this rank alone (no memory
   /// for a result).
-  core::Status prepare(BufferPool& pool);
+  core::Status prepare(BufferPool& pool, compression::ResidualStore& residuals);
+
+  /// After prepare(): the part of an operation with a codec; null without one.
+  [[nodiscard]] CodedJob* coded() const { return coded_.get(); }
 
   /// What the algorithm is given, over buffer(); `flows` is how many connections share a transfer.
   [[nodiscard]] Shape shape(int flows) const;
@@ -39,7 +45,11 @@ class CollectiveJob final {
   /// Gives a pooled buffer back.
   void release(BufferPool& pool);
 
-  [[nodiscard]] std::span<std::byte> buffer() const { return buffer_; }
+  [[nodiscard]] std::span<std::byte> buffer() const { return coded_ ? coded_->buffer() : buffer_; }
+  /// Bytes of its tensors.
+  [[nodiscard]] std::uint64_t payload_bytes() const {
+    return coded_ ? coded_->payload_bytes() : buffer_.size();
+  }
   [[nodiscard]] const core::PlanItem& item() const { return item_; }
   [[nodiscard]] const Group& group() const { return *group_; }
   [[nodiscard]] const std::vector<EntryPtr>& entries() const { return entries_; }
@@ -47,7 +57,7 @@ class CollectiveJob final {
   [[nodiscard]] std::string title() const;
 
  private:
-  core::Status find_memory(BufferPool& pool);
+  core::Status find_memory(BufferPool& pool, compression::ResidualStore& residuals);
   core::Status prepare_allreduce(BufferPool& pool);
   core::Status prepare_broadcast();
   core::Status prepare_allgather();
@@ -59,6 +69,7 @@ class CollectiveJob final {
   std::span<std::byte> buffer_;
   BufferPool::Buffer pooled_;
   std::vector<std::uint64_t> block_elements_;  // all-gather: each rank's part
+  std::unique_ptr<CodedJob> coded_;
 };
 
 }  // namespace fasthorovod::ops

@@ -90,13 +90,16 @@ bool Executor::start(const JobPtr& job, bool alone) {
   const core::PlanItem& item = job->item();
   if (item.error || failed_ || moves_nothing(item.op)) {
     const bool forgets = !item.error && !failed_ && item.op == OpKind::kRemoveGroup;
-    if (forgets && job->group().position >= 0) board_.forget_group(named_wire_group(item.group));
+    if (forgets && job->group().position >= 0) {
+      board_.forget_group(named_wire_group(item.group));
+      residuals_.forget(item.group);
+    }
     finish(job, item.error ? *item.error : failed_ ? core::Status(*failed_) : core::Status());
     return true;
   }
   core::Status ready;
   try {
-    ready = job->prepare(pool_);
+    ready = job->prepare(pool_, residuals_);
   } catch (const std::bad_alloc&) {
     ready = core::Error{core::ErrorCode::kUnavailable,
                         job->title() + ": no memory for the fused buffer"};
@@ -111,7 +114,7 @@ bool Executor::start(const JobPtr& job, bool alone) {
   return true;
 }
 
-bool Executor::transfer(const JobPtr& job, bool alone) {
+Operation Executor::operation_of(const JobPtr& job) {
   const core::PlanItem& item = job->item();
   Operation operation;
   operation.epoch = world_.epoch;
@@ -130,13 +133,45 @@ bool Executor::transfer(const JobPtr& job, bool alone) {
       start_what_fits(job->item().group);
     });
   };
+  return operation;
+}
+
+bool Executor::transfer(const JobPtr& job, bool alone) {
+  if (job->coded() != nullptr) {
+    exchange_coded(job);
+    return true;
+  }
   const Shape shape = job->shape(flows_);
-  const Routes::Start how{choose(item.op, shape), shape, job->buffer(), alone};
-  const bool started = routes_.start(std::move(operation), how, [this](int rank) {
-    if (peers_.insert(rank).second) hooks_.need_flows(rank);
-  });
+  const Routes::Start how{choose(job->item().op, shape), shape, job->buffer(), alone};
+  const bool started = routes_.start(operation_of(job), how, [this](int rank) { meet(rank); });
   if (started) count(*job);
   return started;
+}
+
+// The codes of a segment leave while the next one is encoded.
+void Executor::exchange_coded(const JobPtr& job) {
+  Operation operation = operation_of(job);
+  operation.type = core::DataType::kUint8;
+  operation.schedule = job->coded()->schedule(flows_);
+  operation.piece_done = [this, job](std::uint32_t piece) {
+    worker_.post([this, job, piece] { piece_over(job, piece); });
+  };
+  for_each_peer(operation, [this](int rank) { meet(rank); });
+  const std::uint32_t group = operation.group;
+  const std::uint64_t sequence = operation.sequence;
+  board_.start(std::move(operation));
+  count(*job);
+  job->coded()->encode([&](std::uint32_t opened) { board_.open_gates(group, sequence, opened); });
+}
+
+void Executor::piece_over(const JobPtr& job, std::uint32_t piece) {
+  const core::PlanItem& item = job->item();
+  const std::uint32_t opened = job->coded()->piece_over(piece);
+  board_.open_gates(named_wire_group(item.group), item.sequence, opened);
+}
+
+void Executor::meet(int rank) {
+  if (peers_.insert(rank).second) hooks_.need_flows(rank);
 }
 
 void Executor::finish(const JobPtr& job, const core::Status& status) {
@@ -155,7 +190,7 @@ void Executor::finish(const JobPtr& job, const core::Status& status) {
 void Executor::count(const CollectiveJob& job) {
   items_.fetch_add(1, std::memory_order_relaxed);
   tensors_.fetch_add(job.entries().size(), std::memory_order_relaxed);
-  payload_bytes_.fetch_add(job.buffer().size(), std::memory_order_relaxed);
+  payload_bytes_.fetch_add(job.payload_bytes(), std::memory_order_relaxed);
 }
 
 }  // namespace fasthorovod::ops

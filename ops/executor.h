@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compression/residual_store.h"
 #include "core/plan.h"
 #include "core/result.h"
 #include "core/world.h"
@@ -83,6 +84,10 @@ class Executor final {
   [[nodiscard]] bool may_start(const Queue& queue) const;
   [[nodiscard]] bool start(const JobPtr& job, bool alone);
   [[nodiscard]] bool transfer(const JobPtr& job, bool alone);
+  [[nodiscard]] Operation operation_of(const JobPtr& job);
+  void exchange_coded(const JobPtr& job);
+  void piece_over(const JobPtr& job, std::uint32_t piece);
+  void meet(int rank);
   void finish(const JobPtr& job, const core::Status& status);
   void count(const CollectiveJob& job);
 
@@ -98,6 +103,7 @@ class Executor final {
   std::set<int> peers_;  // flows were asked for
   std::optional<core::Error> failed_;
   BufferPool pool_;
+  compression::ResidualStore residuals_;
 
   std::atomic<int> handed_over_{0};  // items between execute() and finish(); partner: idle()
   std::atomic<std::uint64_t> items_{0};

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "compression/codec_table.h"
+
 namespace fasthorovod::ops {
 namespace {
 
@@ -38,6 +40,33 @@ core::Status check_reduction(const Request& request) {
   }
   return refuse(request, fmt::format("{} has no {}", core::to_string(request.type),
                                      core::to_string(request.reduction)));
+}
+
+core::Status check_codec(const Request& request, const ProcessSets& sets) {
+  if (!request.codec.encodes()) return {};
+  const compression::CodecInfo& codec = compression::codec_info(request.codec.id);
+  if (core::Status status = compression::check(request.codec); !status) {
+    return refuse(request, status.error().message);
+  }
+  if (request.op != OpKind::kAllreduce) {
+    return refuse(request, fmt::format("the codec {} is for all-reduces only", codec.name));
+  }
+  if (request.type != core::DataType::kFloat32) {
+    return refuse(request, fmt::format("the codec {} encodes float32, not {}", codec.name,
+                                       core::to_string(request.type)));
+  }
+  if (request.reduction != core::Reduction::kSum &&
+      request.reduction != core::Reduction::kAverage) {
+    return refuse(request, fmt::format("the codec {} is for sum and average, not {}", codec.name,
+                                       core::to_string(request.reduction)));
+  }
+  const GroupPtr set = sets.find(request.group);
+  const int ranks = set == nullptr ? 0 : set->size();
+  if (ranks > codec.most_ranks) {
+    return refuse(request, fmt::format("the codec {} adds up at most {} ranks, here are {}",
+                                       codec.name, codec.most_ranks, ranks));
+  }
+  return {};
 }
 
 core::Status check_memory(const Submission& submission) {
@@ -84,6 +113,7 @@ core::Status check(const Submission& submission, const ProcessSets& sets) {
   }
   if (core::Status status = check_group(request, sets); !status) return status;
   if (core::Status status = check_reduction(request); !status) return status;
+  if (core::Status status = check_codec(request, sets); !status) return status;
   if (core::Status status = check_shape(request); !status) return status;
   return check_memory(submission);
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "compression/codec_table.h"
 #include "core/build_id.h"
 #include "torch_binding/c10d/bindings.h"
 #include "torch_binding/delayed_bindings.h"
@@ -50,17 +51,42 @@ std::unique_ptr<Operation> submit(Start start) {
   return std::make_unique<Operation>(*std::move(operation));
 }
 
+using NamedCodec = std::pair<std::string, float>;  // and its threshold
+
+std::vector<core::CodecChoice> choices_of(const std::vector<NamedCodec>& codecs) {
+  std::vector<core::CodecChoice> choices;
+  for (const auto& [name, threshold] : codecs) {
+    const core::Result<core::CodecId> id = compression::find_codec(name);
+    if (!id) {
+      raise(id.error());
+    }
+    choices.push_back({*id, threshold});
+  }
+  return choices;
+}
+
+/// The codecs there are: their names and what they do.
+std::vector<std::pair<std::string, std::string>> codecs() {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const compression::CodecInfo& codec : compression::codec_table()) {
+    rows.emplace_back(codec.name, codec.summary);
+  }
+  return rows;
+}
+
 std::unique_ptr<Operation> allreduce(const std::vector<std::string>& names,
                                      const std::vector<at::Tensor>& tensors, bool in_place,
                                      int reduction, double prescale, double postscale,
-                                     const std::string& bundle, core::GroupId set) {
+                                     const std::string& bundle, core::GroupId set,
+                                     const std::vector<NamedCodec>& codecs) {
   const auto known = core::reduction_from_wire(static_cast<std::uint8_t>(reduction));
   if (reduction < 0 || reduction > 255 || !known || tensors.empty() ||
-      names.size() != tensors.size()) {
-    throw py::value_error("allreduce: no such reduction, or names and tensors do not match");
+      names.size() != tensors.size() || codecs.size() != tensors.size()) {
+    throw py::value_error(
+        "allreduce: no such reduction, or names, codecs and tensors do not match");
   }
   const Place place = in_place ? Place::kInPlace : Place::kNew;
-  const ReduceOptions options{*known, prescale, postscale};
+  const ReduceOptions options{*known, prescale, postscale, choices_of(codecs)};
   return submit([&](ops::Engine& engine) {
     return Operation::allreduce({engine, set}, names, tensors, place, options, bundle);
   });
@@ -122,7 +148,8 @@ void bind_operations(py::module_& module) {
       .def_property_readonly("process_set_id", &Operation::set);
   module.def("allreduce", &allreduce, py::arg("names"), py::arg("tensors"), py::arg("in_place"),
              py::arg("reduction"), py::arg("prescale"), py::arg("postscale"), py::arg("bundle"),
-             py::arg("process_set"));
+             py::arg("process_set"), py::arg("codecs"));
+  module.def("codecs", &codecs);
   module.def("broadcast", [](const std::string& name, const at::Tensor& tensor, bool in_place,
                              int root, core::GroupId set) {
     const Place place = in_place ? Place::kInPlace : Place::kNew;

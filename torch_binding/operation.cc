@@ -116,6 +116,7 @@ core::Result<Operation> Operation::allreduce(const Among& among,
     request.reduction = options.reduction;
     request.prescale = options.prescale;
     request.postscale = options.postscale;
+    request.codec = options.codecs[i];
     if (core::Status status = describe(request, tensors[i], place); !status) {
       return std::move(status).error();
     }

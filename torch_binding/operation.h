@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/codec_choice.h"
 #include "core/reduction.h"
 #include "core/result.h"
 #include "ops/engine.h"
@@ -25,6 +26,7 @@ struct ReduceOptions {
   core::Reduction reduction = core::Reduction::kAverage;
   double prescale = 1.0;
   double postscale = 1.0;
+  std::vector<core::CodecChoice> codecs{};  // one a tensor
 };
 
 /// Whether results go into the tensors given or into new ones.

@@ -22,7 +22,7 @@ class Allreduce(torch.autograd.Function):
     """Gradient: the same all-reduce of the incoming gradients."""
 
     @staticmethod
-    def forward(ctx, tensor, op, name, prescale, postscale, process_set):
+    def forward(ctx, tensor, op, name, prescale, postscale, process_set, codec):
         ctx.arguments = (op, name, prescale, postscale, process_set)
         return mpi_ops.synchronize(
             mpi_ops.allreduce_async(
@@ -32,6 +32,7 @@ class Allreduce(torch.autograd.Function):
                 prescale_factor=prescale,
                 postscale_factor=postscale,
                 process_set=process_set,
+                codec=codec,
             )
         )
 
@@ -47,14 +48,14 @@ class Allreduce(torch.autograd.Function):
             postscale_factor=postscale,
             process_set=process_set,
         )
-        return result, None, None, None, None, None
+        return result, None, None, None, None, None, None
 
 
 class GroupedAllreduce(torch.autograd.Function):
     """Gradient: the same grouped all-reduce of the incoming gradients."""
 
     @staticmethod
-    def forward(ctx, op, name, prescale, postscale, process_set, *tensors):
+    def forward(ctx, op, name, prescale, postscale, process_set, codecs, *tensors):
         ctx.arguments = (op, name, prescale, postscale, process_set)
         return mpi_ops.synchronize(
             mpi_ops.grouped_allreduce_async(
@@ -64,6 +65,7 @@ class GroupedAllreduce(torch.autograd.Function):
                 prescale_factor=prescale,
                 postscale_factor=postscale,
                 process_set=process_set,
+                codecs=codecs,
             )
         )
 
@@ -79,7 +81,7 @@ class GroupedAllreduce(torch.autograd.Function):
             postscale_factor=postscale,
             process_set=process_set,
         )
-        return None, None, None, None, None, *results
+        return None, None, None, None, None, None, *results
 
 
 class Allgather(torch.autograd.Function):

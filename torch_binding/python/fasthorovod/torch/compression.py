@@ -1,12 +1,22 @@
-"""Smaller types for the way. A compressor is a class with compress() and decompress()."""
+"""Fewer bytes for the way. A compressor is an object with compress(), decompress() and codec()."""
 
 from __future__ import annotations
 
+import math
+
 import torch
+
+# How values travel when nothing encodes them: the name of a codec, and its threshold.
+NO_CODEC = ("none", 0.0)
 
 
 class Compressor:
-    """What a compressor must have; write another by deriving from this."""
+    """What a compressor must have; write another by deriving from this.
+
+    A compressor can change the tensor that travels (compress() and decompress()), or leave the work
+    to a codec of the engine (codec()), which encodes float32 within the all-reduce. The ones below
+    do the latter, for Average and Sum; tensors with another reduction travel as they are.
+    """
 
     @staticmethod
     def compress(tensor):
@@ -17,6 +27,11 @@ class Compressor:
     def decompress(tensor, context):
         """What arrived, as the type that was given to compress()."""
         raise NotImplementedError
+
+    @staticmethod
+    def codec(tensor):
+        """(name, threshold) of the codec for the tensor that compress() gave."""
+        return NO_CODEC
 
 
 class NoneCompressor(Compressor):
@@ -31,13 +46,13 @@ class NoneCompressor(Compressor):
         return tensor
 
 
-class FP16Compressor(Compressor):
-    """Sends floating-point tensors as float16, and gives their own type back."""
+class _CodecCompressor(Compressor):
+    """Leaves float32 and float64 to a codec, which makes float32 of them; the rest as they are."""
 
     @staticmethod
     def compress(tensor):
-        if tensor.dtype.is_floating_point and tensor.dtype != torch.float16:
-            return tensor.to(torch.float16), tensor.dtype
+        if tensor.dtype == torch.float64:
+            return tensor.to(torch.float32), tensor.dtype
         return tensor, None
 
     @staticmethod
@@ -45,8 +60,45 @@ class FP16Compressor(Compressor):
         return tensor if context is None else tensor.to(context)
 
 
+class FP16Compressor(_CodecCompressor):
+    """Sends values as float16. The sum is made in float32 and rounded once, after scaling."""
+
+    @staticmethod
+    def codec(tensor):
+        return ("fp16", 0.0) if tensor.dtype == torch.float32 else NO_CODEC
+
+
+class BF16Compressor(_CodecCompressor):
+    """Sends values as bfloat16. The sum is made in float32 and rounded once, after scaling."""
+
+    @staticmethod
+    def codec(tensor):
+        return ("bf16", 0.0) if tensor.dtype == torch.float32 else NO_CODEC
+
+
+class TwobitCompressor(_CodecCompressor):
+    """Sends -threshold, 0 or +threshold of each value, and keeps the rest for its next step.
+
+    The rest is kept under the operation's name, which must therefore be given. A value that is not
+    finite is told to all ranks and never kept.
+    """
+
+    def __init__(self, threshold) -> None:
+        if not (isinstance(threshold, (int, float)) and 0 < threshold < math.inf):
+            raise ValueError(
+                f"threshold must be a positive, finite number, in units of the mean gradient, "
+                f"not {threshold!r}"
+            )
+        self.threshold = float(threshold)
+
+    def codec(self, tensor):
+        return ("twobit", self.threshold) if tensor.dtype == torch.float32 else NO_CODEC
+
+
 class Compression:
     """The compressors that come with the package."""
 
     none = NoneCompressor
     fp16 = FP16Compressor
+    bf16 = BF16Compressor
+    twobit = TwobitCompressor

@@ -7,6 +7,8 @@ Common to all:
 - Types: bool, all integers, float16, bfloat16, float32, float64. Any strides; tensors on a GPU go
   through host memory. Sparse, quantized and complex tensors are a ValueError.
 - ..._async returns a handle for poll() and synchronize(); until then leave the tensor alone.
+- codec: (name, threshold) of what encodes float32 values on the way, as Compressor.codec() says it;
+  codecs: one for each tensor.
 - A trailing underscore writes the result into the tensor given (not an expanded one).
 - ValueError: before init(), or something the caller can mend, such as a name that is in flight.
   HorovodInternalError: the operation failed; see its fields.
@@ -20,7 +22,7 @@ import warnings
 from .. import _C
 from ..common.process_sets import global_process_set, usable
 from . import autograd
-from .compression import Compression
+from .compression import NO_CODEC, Compression, Compressor
 from .handles import NoOperation, all_joined, new_handle, operation_name, poll, synchronize
 from .lifecycle import (
     init,
@@ -94,21 +96,37 @@ def choose_reduction(average, op) -> int:
     return op
 
 
-def _start_allreduce(tensor, in_place, name, op, prescale, postscale, process_set):
+def choose_codec(compression, tensor, op, name):
+    """The codec of a tensor that compression.compress() gave: (name, threshold)."""
+    # Compressors written for Horovod have no codec().
+    codec = getattr(compression, "codec", Compressor.codec)(tensor)
+    if codec == NO_CODEC or op not in (Average, Sum):
+        return NO_CODEC
+    if name is None and codec[0] == "twobit":
+        raise ValueError(
+            "Compression.twobit keeps what it did not send under the operation's name: give a name"
+        )
+    return codec
+
+
+def _start_allreduce(tensor, in_place, name, op, prescale, postscale, process_set, codec):
     number = usable(process_set)
     name = operation_name("allreduce", name, number)
-    operation = _C.allreduce([name], [tensor], in_place, op, prescale, postscale, "", number)
+    scales = (prescale, postscale)
+    operation = _C.allreduce([name], [tensor], in_place, op, *scales, "", number, [codec])
     return new_handle(operation, (tensor,))
 
 
-def _start_grouped_allreduce(tensors, in_place, name, op, prescale, postscale, process_set):
+def _start_grouped_allreduce(tensors, in_place, name, op, prescale, postscale, process_set, codecs):
     number = usable(process_set)
     tensors = tuple(tensors)
     if not tensors:
         return new_handle(NoOperation(), single=False)
     bundle = operation_name("grouped_allreduce", name, number)
     names = [f"{bundle}_{i + 1}of{len(tensors)}" for i in range(len(tensors))]
-    operation = _C.allreduce(names, tensors, in_place, op, prescale, postscale, bundle, number)
+    codecs = [NO_CODEC] * len(tensors) if codecs is None else codecs
+    scales = (prescale, postscale)
+    operation = _C.allreduce(names, tensors, in_place, op, *scales, bundle, number, codecs)
     return new_handle(operation, tensors, single=False)
 
 
@@ -131,8 +149,9 @@ def allreduce(
     """
     op = choose_reduction(average, op)
     compressed, context = compression.compress(tensor)
+    codec = choose_codec(compression, compressed, op, name)
     output = autograd.Allreduce.apply(
-        compressed, op, name, prescale_factor, postscale_factor, process_set
+        compressed, op, name, prescale_factor, postscale_factor, process_set, codec
     )
     return compression.decompress(output, context)
 
@@ -145,10 +164,13 @@ def allreduce_async(
     prescale_factor=1.0,
     postscale_factor=1.0,
     process_set=global_process_set,
+    codec=NO_CODEC,
 ):
     """allreduce() without waiting and without gradient: returns a handle; the result is new."""
     op = choose_reduction(average, op)
-    return _start_allreduce(tensor, False, name, op, prescale_factor, postscale_factor, process_set)
+    return _start_allreduce(
+        tensor, False, name, op, prescale_factor, postscale_factor, process_set, codec
+    )
 
 
 def allreduce_(
@@ -159,11 +181,14 @@ def allreduce_(
     prescale_factor=1.0,
     postscale_factor=1.0,
     process_set=global_process_set,
+    codec=NO_CODEC,
 ):
     """allreduce() in place, without gradient; returns the tensor."""
     op = choose_reduction(average, op)
     return synchronize(
-        _start_allreduce(tensor, True, name, op, prescale_factor, postscale_factor, process_set)
+        _start_allreduce(
+            tensor, True, name, op, prescale_factor, postscale_factor, process_set, codec
+        )
     )
 
 
@@ -175,10 +200,13 @@ def allreduce_async_(
     prescale_factor=1.0,
     postscale_factor=1.0,
     process_set=global_process_set,
+    codec=NO_CODEC,
 ):
     """allreduce() in place without waiting: returns a handle."""
     op = choose_reduction(average, op)
-    return _start_allreduce(tensor, True, name, op, prescale_factor, postscale_factor, process_set)
+    return _start_allreduce(
+        tensor, True, name, op, prescale_factor, postscale_factor, process_set, codec
+    )
 
 
 def grouped_allreduce(
@@ -197,8 +225,10 @@ def grouped_allreduce(
     """
     op = choose_reduction(average, op)
     pairs = [compression.compress(tensor) for tensor in tensors]
+    compressed = [pair[0] for pair in pairs]
+    codecs = [choose_codec(compression, tensor, op, name) for tensor in compressed]
     outputs = autograd.GroupedAllreduce.apply(
-        op, name, prescale_factor, postscale_factor, process_set, *[pair[0] for pair in pairs]
+        op, name, prescale_factor, postscale_factor, process_set, codecs, *compressed
     )
     return [compression.decompress(out, pair[1]) for out, pair in zip(outputs, pairs)]
 
@@ -211,11 +241,12 @@ def grouped_allreduce_async(
     prescale_factor=1.0,
     postscale_factor=1.0,
     process_set=global_process_set,
+    codecs=None,
 ):
     """grouped_allreduce() without waiting: one handle, whose result is a tuple of new tensors."""
     op = choose_reduction(average, op)
     return _start_grouped_allreduce(
-        tensors, False, name, op, prescale_factor, postscale_factor, process_set
+        tensors, False, name, op, prescale_factor, postscale_factor, process_set, codecs
     )
 
 
@@ -227,12 +258,13 @@ def grouped_allreduce_(
     prescale_factor=1.0,
     postscale_factor=1.0,
     process_set=global_process_set,
+    codecs=None,
 ):
     """grouped_allreduce() in place; returns a tuple of the tensors."""
     op = choose_reduction(average, op)
     return synchronize(
         _start_grouped_allreduce(
-            tensors, True, name, op, prescale_factor, postscale_factor, process_set
+            tensors, True, name, op, prescale_factor, postscale_factor, process_set, codecs
         )
     )
 
@@ -245,11 +277,12 @@ def grouped_allreduce_async_(
     prescale_factor=1.0,
     postscale_factor=1.0,
     process_set=global_process_set,
+    codecs=None,
 ):
     """grouped_allreduce() in place without waiting: one handle."""
     op = choose_reduction(average, op)
     return _start_grouped_allreduce(
-        tensors, True, name, op, prescale_factor, postscale_factor, process_set
+        tensors, True, name, op, prescale_factor, postscale_factor, process_set, codecs
     )
 
 

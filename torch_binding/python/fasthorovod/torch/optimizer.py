@@ -99,8 +99,10 @@ class _Exchange:
 
     def send(self, parameters, name) -> None:
         """Starts the all-reduce of gradients; missing ones count as zero."""
-        pairs = [self.settings.compression.compress(self.gradient(p)) for p in parameters]
+        compression = self.settings.compression
+        pairs = [compression.compress(self.gradient(p)) for p in parameters]
         tensors = [pair[0] for pair in pairs]
+        codecs = [mpi_ops.choose_codec(compression, t, self.settings.op, name) for t in tensors]
         options = {
             "name": f"{self.prefix}.{name}",
             "op": self.settings.op,
@@ -109,9 +111,9 @@ class _Exchange:
             "process_set": self.settings.process_set,
         }
         if len(tensors) == 1:
-            handle = mpi_ops.allreduce_async_(tensors[0], **options)
+            handle = mpi_ops.allreduce_async_(tensors[0], codec=codecs[0], **options)
         else:
-            handle = mpi_ops.grouped_allreduce_async_(tensors, **options)
+            handle = mpi_ops.grouped_allreduce_async_(tensors, codecs=codecs, **options)
         self.in_flight[handle] = list(zip(parameters, (pair[1] for pair in pairs)))
         self.sent.update(parameters)
 

@@ -1,0 +1,171 @@
+// Coded exchanges on simulated boards, 1 to 9 ranks, with a codec that anybody can add up by hand.
+#include "ops/algorithms/coded_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "test/ops/coded_network.h"
+
+namespace fasthorovod::ops {
+namespace {
+
+using compression::Codec;
+using compression::CodecSetting;
+using Values = std::vector<float>;
+
+/// Sends whole numbers in one byte, keeps the fraction, and answers with sums in two.
+class Rounding final : public Codec {
+ public:
+  [[nodiscard]] core::CodecId id() const override { return core::CodecId::kTwobit; }
+  [[nodiscard]] bool keeps_residual() const override { return true; }
+  [[nodiscard]] std::size_t code_bytes(std::size_t elements) const override { return elements; }
+  [[nodiscard]] std::size_t answer_bytes(std::size_t elements, int) const override {
+    return 2 * elements;
+  }
+  void encode(std::span<float> values, std::span<std::byte> codes,
+              const CodecSetting&) const override {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float whole = std::round(values[i]);
+      codes[i] = static_cast<std::byte>(static_cast<std::int8_t>(whole));
+      values[i] -= whole;
+    }
+  }
+  void add(std::span<const std::byte> codes, std::span<float> sums) const override {
+    ASSERT_EQ(codes.size(), sums.size());
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums[i] += static_cast<float>(static_cast<std::int8_t>(codes[i]));
+    }
+  }
+  void encode_answer(std::span<const float> sums, std::span<std::byte> answer,
+                     const CodecSetting&) const override {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const auto sum = static_cast<std::int16_t>(sums[i]);
+      std::memcpy(&answer[2 * i], &sum, sizeof sum);
+    }
+  }
+  void decode_answer(std::span<const std::byte> answer, std::span<float> values,
+                     const CodecSetting& setting) const override {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::int16_t sum = 0;
+      std::memcpy(&sum, &answer[2 * i], sizeof sum);
+      values[i] = static_cast<float>(sum * setting.factor);
+    }
+  }
+};
+
+const Rounding& rounding() {
+  static const Rounding codec;
+  return codec;
+}
+
+std::vector<Values> inputs_of(std::uint64_t elements, int ranks, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_int_distribution<int> quarters(-400, 400);
+  std::vector<Values> inputs(static_cast<std::size_t>(ranks), Values(elements));
+  for (Values& values : inputs) {
+    for (float& value : values) value = static_cast<float>(quarters(random)) / 4.0F;
+  }
+  return inputs;
+}
+
+Values expected_of(const std::vector<Values>& inputs, double factor) {
+  Values sums(inputs.front().size());
+  for (const Values& values : inputs) {
+    for (std::size_t i = 0; i < values.size(); ++i) sums[i] += std::round(values[i]);
+  }
+  for (float& sum : sums) sum = static_cast<float>(sum * factor);
+  return sums;
+}
+
+// What the head of the algorithm says.
+std::uint64_t bytes_by_formula(const CodedLayout& layout) {
+  std::uint64_t own = 0;
+  for (std::uint32_t segment = 0; segment < layout.segments(); ++segment) {
+    own += layout.share(segment, layout.rank()).count;
+  }
+  const auto others = static_cast<std::uint64_t>(layout.ranks() - 1);
+  return rounding().code_bytes(layout.elements()) - rounding().code_bytes(own) +
+         others * rounding().answer_bytes(own, layout.ranks());
+}
+
+class CodedExchangeAt : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, CodedExchangeAt, testing::Range(1, 10));
+
+TEST_P(CodedExchangeAt, SharesOutEveryElementOnce) {
+  for (const std::uint64_t elements : {1U, 63U, 64U, 65U, 1000U, 4096U}) {
+    const CodedLayout layout(rounding(), elements, 0, GetParam(), 512);
+    std::uint64_t next = 0;
+    for (std::uint32_t segment = 0; segment < layout.segments(); ++segment) {
+      for (int owner = 0; owner < GetParam(); ++owner) {
+        const ElementSpan share = layout.share(segment, owner);
+        if (share.count == 0) continue;
+        ASSERT_EQ(share.first, next);
+        ASSERT_EQ(share.first % Codec::kGranule, 0U);
+        next += share.count;
+      }
+    }
+    EXPECT_EQ(next, elements);
+  }
+}
+
+TEST_P(CodedExchangeAt, GivesTheRightAnswerAndSendsTheBytesOfItsFormula) {
+  std::uint64_t seed = 0;
+  for (const std::uint64_t elements : {0U, 1U, 63U, 64U, 65U, 700U, 4097U}) {
+    const std::vector<Values> inputs = inputs_of(elements, GetParam(), ++seed);
+    CodedNetwork network(rounding(), {.size = GetParam(), .seed = seed});
+    network.submit({.segment_elements = seed % 2 == 0 ? 64U : 1024U,
+                    .chunk_bytes = seed % 3 == 0 ? 16U : 4096U,
+                    .setting = {.ranks = GetParam(), .factor = 0.5}},
+                   inputs);
+    network.boards().run();
+    ASSERT_TRUE(network.boards().faults().empty()) << network.boards().faults()[0].error.message;
+    ASSERT_TRUE(network.all_over()) << "it hangs, " << elements << " elements";
+    for (int rank = 0; rank < GetParam(); ++rank) {
+      ASSERT_EQ(network.results(0, rank), expected_of(inputs, 0.5)) << "rank " << rank;
+      ASSERT_EQ(network.boards().bytes_sent(rank), bytes_by_formula(network.layout(0, rank)));
+      const Values& given = inputs[static_cast<std::size_t>(rank)];
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        ASSERT_EQ(network.left(0, rank)[i], given[i] - std::round(given[i]));
+      }
+    }
+  }
+}
+
+// Flows park on answers that come before this rank can answer, and nothing may hang for that.
+TEST(CodedExchanges, OfSeveralGroupsNeverHangWhileRanksAndFlowsSleep) {
+  std::uint64_t parked = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const int ranks = 2 + static_cast<int>(seed % 4);
+    CodedNetwork network(rounding(), {.size = ranks,
+                                      .flows = 1 + static_cast<int>(seed % 3),
+                                      .window = 1 + seed % 4,
+                                      .seed = seed,
+                                      .naps = true,
+                                      .room = seed % 2 == 0 ? 1U : 1000U});
+    std::vector<std::vector<Values>> all;
+    for (std::uint64_t number = 0; number < 12; ++number) {
+      all.push_back(inputs_of(50 * (number % 5), ranks, seed * 100 + number));
+      network.submit({.group = wire_group(static_cast<std::uint32_t>(number % 2), Door::kNamed),
+                      .sequence = number / 2 + 1,
+                      .chunk_bytes = 40,
+                      .setting = {.ranks = ranks}},
+                     all.back());
+    }
+    network.boards().run();
+    ASSERT_TRUE(network.boards().faults().empty()) << network.boards().faults()[0].error.message;
+    ASSERT_TRUE(network.all_over()) << "it hangs, seed " << seed;
+    for (std::size_t number = 0; number < all.size(); ++number) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        ASSERT_EQ(network.results(number, rank), expected_of(all[number], 1.0)) << "seed " << seed;
+      }
+    }
+    parked += network.boards().parked();
+  }
+  EXPECT_GT(parked, 0U);
+}
+
+}  // namespace
+}  // namespace fasthorovod::ops
