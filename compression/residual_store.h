@@ -1,10 +1,13 @@
 // The residuals of one rank: what encoding lost of each tensor, kept for its next step. Keyed by
-// group and name, for those outlive a step; how tensors were fused, or where they lie, does not.
-// Thread: owner.
+// group and name, which outlive a step; how tensors were fused, or where they lay, does not count.
+//
+// Thread: any; a mutex guards the table. The values of a residual belong to whoever has its tensor
+// in flight.
 #pragma once
 
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,20 +20,23 @@ namespace fasthorovod::compression {
 class ResidualStore final {
  public:
   /// The residual of a tensor: zeros when there was none, or one of another size. Valid until the
-  /// next call for the same tensor that asks for another size, or forgets it.
+  /// tensor is put, forgotten, or asked for with another size.
   std::span<float> of(core::GroupId group, const std::string& name, std::size_t elements);
 
-  /// The residual of a tensor as it is; empty when there is none.
-  [[nodiscard]] std::span<const float> find(core::GroupId group, const std::string& name) const;
+  /// A copy of the residual of a tensor that is not in flight; empty when there is none.
+  [[nodiscard]] std::vector<float> get(core::GroupId group, const std::string& name) const;
 
-  /// The names of a group's residuals, in order.
-  [[nodiscard]] std::vector<std::string> names(core::GroupId group) const;
+  /// Replaces the residual of a tensor that is not in flight.
+  void put(core::GroupId group, const std::string& name, std::vector<float> residual);
 
   /// The group is no more.
   void forget(core::GroupId group);
 
  private:
-  std::map<std::pair<core::GroupId, std::string>, std::vector<float>> residuals_;
+  using Key = std::pair<core::GroupId, std::string>;
+
+  mutable std::mutex mutex_;
+  std::map<Key, std::vector<float>> residuals_;
 };
 
 }  // namespace fasthorovod::compression

@@ -32,7 +32,8 @@
 //     beyond n + window - 1, so what it has sent before its last frame of n belongs to operations
 //     that all ranks of the receiver's host may start, n being over or not. So no frame of n stays
 //     behind a parked chunk, and n ends.
-//   - Among a coded exchange's gates (algorithms/coded_exchange.h) those of answers wait for codes of
+//   - Among a coded exchange's gates (algorithms/coded_exchange.h) those of answers wait for codes
+//   of
 //     other ranks. A rank sends an answer only after every rank has put the codes for it in its
 //     queues, to all; so by the order in which frames were queued, no codes stay behind an answer
 //     that parks for want of them.

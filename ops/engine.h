@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/config.h"
@@ -109,6 +110,15 @@ class Engine {
   virtual core::Result<Handle> send(Message message) = 0;
   /// After success, Handle::source() is the sender's position in the group.
   virtual core::Result<Handle> receive(Message message) = 0;
+
+  /// What a codec lost of a tensor of the named door and keeps for its next step: a copy, empty
+  /// when there is nothing. Not while that tensor is in flight.
+  [[nodiscard]] virtual std::vector<float> residual(core::GroupId group,
+                                                    const std::string& name) const = 0;
+  /// Puts such a residual in place, as from a checkpoint. One of another size than its tensor is
+  /// dropped at the tensor's next step.
+  virtual void set_residual(core::GroupId group, const std::string& name,
+                            std::vector<float> residual) = 0;
 
   [[nodiscard]] virtual EngineStatistics statistics() const = 0;
 

@@ -96,6 +96,14 @@ class EngineImpl final : public Engine {
   core::Result<Handle> receive(Message message) override {
     return watched(messages_.receive(std::move(message)));
   }
+  [[nodiscard]] std::vector<float> residual(core::GroupId group,
+                                            const std::string& name) const override {
+    return executor_.residuals().get(group, name);
+  }
+  void set_residual(core::GroupId group, const std::string& name,
+                    std::vector<float> residual) override {
+    executor_.residuals().put(group, name, std::move(residual));
+  }
   [[nodiscard]] EngineStatistics statistics() const override;
   void shutdown() override;
 

@@ -67,6 +67,9 @@ class Executor final {
     return payload_bytes_.load(std::memory_order_relaxed);
   }
 
+  [[nodiscard]] compression::ResidualStore& residuals() { return residuals_; }
+  [[nodiscard]] const compression::ResidualStore& residuals() const { return residuals_; }
+
   /// Where pooled buffers come from, as long as it has room. Before the first operation.
   void put_buffers_in(transport::ArenaHeap& heap) { pool_.use(heap); }
 

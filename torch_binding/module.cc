@@ -1,6 +1,7 @@
 // The Python module fasthorovod._C: the Horovod door's way to the engine. What the user sees is
 // written in Python (package fasthorovod.torch); here are only the calls that need the engine.
 // Every call that may wait, or that touches the engine's locks, gives up the interpreter lock.
+#include <ATen/ops/from_blob.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -72,6 +73,24 @@ std::vector<std::pair<std::string, std::string>> codecs() {
     rows.emplace_back(codec.name, codec.summary);
   }
   return rows;
+}
+
+/// What a codec keeps of a tensor that is not in flight, as a vector; no elements: nothing.
+at::Tensor residual(const std::string& name, core::GroupId set) {
+  const std::shared_ptr<RunningEngine> running = require_engine();
+  const py::gil_scoped_release release;
+  const std::vector<float> kept = running->engine->residual(set, name);
+  return at::from_blob(const_cast<float*>(kept.data()), {static_cast<std::int64_t>(kept.size())},
+                       at::kFloat)
+      .clone();
+}
+
+void set_residual(const std::string& name, const at::Tensor& residual, core::GroupId set) {
+  const std::shared_ptr<RunningEngine> running = require_engine();
+  const py::gil_scoped_release release;
+  const at::Tensor values = residual.to(at::kCPU, at::kFloat).contiguous();
+  const float* const first = values.const_data_ptr<float>();
+  running->engine->set_residual(set, name, {first, first + values.numel()});
 }
 
 std::unique_ptr<Operation> allreduce(const std::vector<std::string>& names,
@@ -150,6 +169,9 @@ void bind_operations(py::module_& module) {
              py::arg("reduction"), py::arg("prescale"), py::arg("postscale"), py::arg("bundle"),
              py::arg("process_set"), py::arg("codecs"));
   module.def("codecs", &codecs);
+  module.def("residual", &residual, py::arg("name"), py::arg("process_set"));
+  module.def("set_residual", &set_residual, py::arg("name"), py::arg("residual"),
+             py::arg("process_set"));
   module.def("broadcast", [](const std::string& name, const at::Tensor& tensor, bool in_place,
                              int root, core::GroupId set) {
     const Place place = in_place ? Place::kInPlace : Place::kNew;

@@ -266,6 +266,20 @@ TEST(Twobit, StartsAnewWhenATensorChangesItsSize) {
   });
 }
 
+TEST(Twobit, LetsResidualsBeReadAndPut) {
+  run_as_threads(2, [](Engine& engine) {
+    Values values(3, 0.25F);
+    EXPECT_TRUE(engine.residual(core::kWorldGroup, "w").empty());
+    expect_success(engine.submit(coded("w", values, kTwobit)));
+    EXPECT_EQ(engine.residual(core::kWorldGroup, "w"), Values(3, 0.25F));
+    engine.set_residual(core::kWorldGroup, "w", {0.0F, 0.25F, -0.75F});
+    values.assign(3, 0.25F);
+    expect_success(engine.submit(coded("w", values, kTwobit)));
+    EXPECT_EQ(values, (Values{0.0F, 1.0F, -1.0F}));
+    EXPECT_EQ(engine.residual(core::kWorldGroup, "w"), (Values{0.25F, 0.0F, 0.0F}));
+  });
+}
+
 TEST(Codecs, ThatDifferAreToldToAllRanks) {
   run_as_threads(3, [](Engine& engine) {
     Values values(10, 0.5F);
