@@ -21,7 +21,8 @@
 // moves before open_gates() says that this rank has made its part of it. A chunk of one of the
 // first Schedule::slots pieces leaves when the gate is open here; it may find the other's gate
 // closed, and park there. A later piece leaves only to a rank that has said, by a small frame, that
-// its gate is open. What parks can not deadlock:
+// its gate is open. A schedule that receives early parks nothing at gates, which may then wait for
+// chunks of other ranks. What parks can not deadlock:
 //
 //   - The gates of the first pieces wait for nothing but steps inside the host, which never block,
 //     once all ranks of the host have started the operation. On the ordered door they have: a rank
@@ -32,11 +33,6 @@
 //     beyond n + window - 1, so what it has sent before its last frame of n belongs to operations
 //     that all ranks of the receiver's host may start, n being over or not. So no frame of n stays
 //     behind a parked chunk, and n ends.
-//   - Among a coded exchange's gates (algorithms/coded_exchange.h) those of answers wait for codes
-//   of
-//     other ranks. A rank sends an answer only after every rank has put the codes for it in its
-//     queues, to all; so by the order in which frames were queued, no codes stay behind an answer
-//     that parks for want of them.
 //   - The gate of piece k + slots waits for piece k to be over on all ranks of the host, and so for
 //     sends. If its chunks came unasked, three hosts in a ring with three operations in flight
 //     could each park what the next one must get past to be ready; so they are asked for.

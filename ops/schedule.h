@@ -54,6 +54,8 @@ struct Schedule {
   // Piece k uses the memory of piece k - slots; the first `slots` pieces find theirs free. A rank
   // that sends to a peer in piece k also does in piece k - slots.
   std::uint32_t slots = 0;
+  // Gates hold back sends alone: there is memory for whatever comes from the start.
+  bool receives_early = false;
 
   [[nodiscard]] bool empty() const { return sends.empty() && receives.empty() && pieces == 0; }
   [[nodiscard]] std::uint64_t bytes_sent() const;

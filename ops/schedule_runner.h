@@ -115,7 +115,7 @@ class ScheduleRunner final {
   [[nodiscard]] std::vector<std::uint32_t> sent(std::uint32_t index);
 
   /// Checks the header of a chunk that came from `peer` and says where it goes; it is then expected
-  /// no more. One whose gate is closed parks.
+  /// no more. One whose gate is closed parks, unless the schedule receives early.
   core::Result<transport::Arrival> arrive(int peer, const transport::FrameHeader& header);
 
   /// Reduces a piece of the chunk of receive `index`. Without the board's lock.

@@ -89,6 +89,7 @@ class Builder {
     shape_.chunk_bytes = chunk_bytes;
     schedule_.pieces = 2 * layout.segments();
     schedule_.slots = schedule_.pieces;  // each has memory of its own
+    schedule_.receives_early = true;
   }
 
   Schedule build() && {

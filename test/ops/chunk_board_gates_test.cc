@@ -82,6 +82,17 @@ class ChunkBoardGates : public testing::Test {
                     [this] { ++wakes_; }};
 };
 
+TEST_F(ChunkBoardGates, HoldBackSendsAloneWhereReceivesAreEarly) {
+  Operation early = operation();
+  early.schedule.receives_early = true;
+  board_.start(std::move(early));
+  EXPECT_TRUE(receive(0));
+  EXPECT_EQ(send(), std::nullopt);
+  EXPECT_THAT(pieces_, IsEmpty());
+  open(1);
+  EXPECT_TRUE(send());
+}
+
 TEST_F(ChunkBoardGates, NothingMovesBeforeTheGateOpens) {
   board_.start(operation());
   EXPECT_FALSE(board_.has_work(kPeer));
