@@ -5,7 +5,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "ops/kernels/targets.h"
+#include "compression/kernels/targets.h"
 #include "ops/reduce.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,11 +13,19 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/kernels/formats-inl.h"
+#include "compression/kernels/formats-inl.h"
 
 // Everything up to HWY_AFTER_NAMESPACE is compiled once an instruction set.
 HWY_BEFORE_NAMESPACE();
 namespace fasthorovod::ops::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using compression::HWY_NAMESPACE::Bfloat16Format;
+using compression::HWY_NAMESPACE::Float16Format;
+using compression::HWY_NAMESPACE::PlainFormat;
+using compression::HWY_NAMESPACE::WideFloatFormat;
+using compression::HWY_NAMESPACE::with_one_nan;
 
 /// The elements that fill no vector: through one of their own, so that they get the same bits.
 template <typename Format, typename V>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "ops/kernels/targets.h"
+#include "compression/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/reduce.cc"

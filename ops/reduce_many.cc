@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "ops/kernels/targets.h"
+#include "compression/kernels/targets.h"
 #include "ops/reduce.h"
 
 #undef HWY_TARGET_INCLUDE

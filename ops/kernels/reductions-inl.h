@@ -11,13 +11,19 @@
 
 #include <cstdint>
 
+#include "compression/kernels/formats-inl.h"
 #include "core/data_type.h"
 #include "core/reduction.h"
-#include "ops/kernels/formats-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fasthorovod::ops::HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
+using compression::HWY_NAMESPACE::Bfloat16Format;
+using compression::HWY_NAMESPACE::Float16Format;
+using compression::HWY_NAMESPACE::PlainFormat;
+using compression::HWY_NAMESPACE::with_one_nan;
 using core::DataType;
 using core::Reduction;
 

@@ -2,19 +2,23 @@
 
 #include <algorithm>
 
-#include "ops/kernels/targets.h"
+#include "compression/kernels/targets.h"
 #include "ops/reduce.h"
 #include "test/ops/scalar_reference.h"
 
 // After targets.h, which says what there is to choose from.
-#include "test/ops/each_target.h"
+#include "test/compression/each_target.h"
 
 namespace fasthorovod::ops {
 namespace {
 
+using compression::kCounts;
+using compression::kOffsets;
+using compression::Misplaced;
 using core::DataType;
 using core::Reduction;
-using ReduceMany = EachTarget;
+
+using ReduceMany = compression::EachTarget;
 
 std::vector<Bytes> any_inputs(DataType type, std::size_t sources, std::size_t count,
                               std::mt19937_64& random) {

@@ -6,19 +6,22 @@
 #include <cstring>
 #include <limits>
 
-#include "ops/kernels/targets.h"
+#include "compression/kernels/targets.h"
 #include "test/ops/scalar_reference.h"
 
 // After targets.h, which says what there is to choose from.
-#include "test/ops/each_target.h"
+#include "test/compression/each_target.h"
 
 namespace fasthorovod::ops {
 namespace {
 
+using compression::kCounts;
+using compression::kOffsets;
+using compression::Misplaced;
 using core::DataType;
 using core::Reduction;
 
-using Reduce = EachTarget;
+using Reduce = compression::EachTarget;
 
 TEST_P(Reduce, AgreesWithTheScalarReferenceOnAnyBits) {
   std::mt19937_64 random(1);

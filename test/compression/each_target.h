@@ -1,16 +1,16 @@
 // For tests of kernels: runs every case on each instruction set that this processor has. Only in
-// files that included ops/kernels/targets.h before any header of Highway.
+// files that included compression/kernels/targets.h before any header of Highway.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
-#include "test/ops/scalar_reference.h"
-
-namespace fasthorovod::ops {
+namespace fasthorovod::compression {
 
 // Around the number of lanes of every type and instruction set.
 inline constexpr std::size_t kCounts[] = {0,  1,  2,  3,  4,  5,  7,   8,   9,   15,  16,  17,
@@ -28,18 +28,21 @@ class EachTarget : public testing::TestWithParam<std::int64_t> {
   }
 };
 
-/// Copies of values at an odd address, with a guard behind.
+using Bytes = std::vector<std::byte>;
+
+/// Copies of values at an odd address, with a guard on either side.
 struct Misplaced {
   Misplaced(const Bytes& values, std::size_t at)
-      : offset(at), size(values.size()), memory(at + size + 1) {
+      : offset(at + 1), size(values.size()), memory(offset + size + 1, kGuard) {
     std::ranges::copy(values, data());
-    memory.back() = kGuard;
   }
   std::byte* data() { return memory.data() + offset; }
   [[nodiscard]] Bytes values() const {
     return {memory.begin() + static_cast<std::ptrdiff_t>(offset), memory.end() - 1};
   }
-  [[nodiscard]] bool is_guarded() const { return memory.back() == kGuard; }
+  [[nodiscard]] bool is_guarded() const {
+    return memory[offset - 1] == kGuard && memory.back() == kGuard;
+  }
 
   static constexpr std::byte kGuard{0xA5};
   std::size_t offset;
@@ -47,4 +50,4 @@ struct Misplaced {
   Bytes memory;
 };
 
-}  // namespace fasthorovod::ops
+}  // namespace fasthorovod::compression

@@ -1,10 +1,10 @@
 // Formats: how elements in memory become lanes of a computing type, and back. Included once an
-// instruction set, by the files that hold kernels (ops/copy_scaled.cc and those that reduce).
-#if defined(FASTHOROVOD_OPS_KERNELS_FORMATS_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef FASTHOROVOD_OPS_KERNELS_FORMATS_INL_H
-#undef FASTHOROVOD_OPS_KERNELS_FORMATS_INL_H
+// instruction set, by files that hold kernels, here and in ops.
+#if defined(FASTHOROVOD_COMPRESSION_KERNELS_FORMATS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef FASTHOROVOD_COMPRESSION_KERNELS_FORMATS_INL_H
+#undef FASTHOROVOD_COMPRESSION_KERNELS_FORMATS_INL_H
 #else
-#define FASTHOROVOD_OPS_KERNELS_FORMATS_INL_H
+#define FASTHOROVOD_COMPRESSION_KERNELS_FORMATS_INL_H
 #endif
 
 #include <hwy/highway.h>
@@ -14,7 +14,7 @@
 #include <cstring>
 
 HWY_BEFORE_NAMESPACE();
-namespace fasthorovod::ops::HWY_NAMESPACE {
+namespace fasthorovod::compression::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -164,7 +164,7 @@ HWY_INLINE V with_one_nan(Tag tag, V lanes) {
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
-}  // namespace fasthorovod::ops::HWY_NAMESPACE
+}  // namespace fasthorovod::compression::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // FASTHOROVOD_OPS_KERNELS_FORMATS_INL_H
+#endif  // FASTHOROVOD_COMPRESSION_KERNELS_FORMATS_INL_H
