@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "compression/instruction_set.h"
 #include "ops/engine_impl.h"
 #include "ops/lane_places.h"
 #include "ops/submission_check.h"
@@ -67,6 +68,9 @@ namespace {
 template <typename Connect>
 core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, core::Log& log,
                                                    Connect connect) {
+  if (core::Status simd = compression::use_instruction_set(config.simd); !simd) {
+    return std::move(simd).error().with_context("FASTHOROVOD_SIMD");
+  }
   auto auxiliaries = Auxiliaries::lease(config);
   if (!auxiliaries) return std::move(auxiliaries).error();
   core::Result<std::unique_ptr<ControlPlane>> control = connect();

@@ -26,12 +26,14 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
-// The environment of the rank without our settings: they name a secret, and mean nothing here.
+// The environment of the rank without our settings, which name a secret and mean nothing here; but
+// for the one about how to reckon.
 std::vector<char*> environment_for_auxiliary() {
   std::vector<char*> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (!text.starts_with("FASTHOROVOD_") && !text.starts_with("HOROVOD_")) kept.push_back(*entry);
+    const bool is_ours = text.starts_with("FASTHOROVOD_") || text.starts_with("HOROVOD_");
+    if (!is_ours || text.starts_with("FASTHOROVOD_SIMD=")) kept.push_back(*entry);
   }
   kept.push_back(nullptr);
   return kept;

@@ -245,7 +245,7 @@ TEST(Config, DescribesEverySettingOnce) {
     EXPECT_FALSE(setting.allowed.empty()) << setting.name;
     EXPECT_FALSE(setting.meaning.empty()) << setting.name;
   }
-  EXPECT_EQ(names.size(), 20u);
+  EXPECT_EQ(names.size(), 21u);
 }
 
 TEST(Config, ReadsTheEnvironmentOfThisProcess) {

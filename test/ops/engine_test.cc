@@ -10,6 +10,7 @@
 #include <numeric>
 #include <random>
 
+#include "compression/instruction_set.h"
 #include "test/ops/rank_group.h"
 
 namespace fasthorovod::ops::testing {
@@ -51,6 +52,27 @@ TEST_P(EngineAt, SumsOnEveryRank) {
                 static_cast<std::ptrdiff_t>(count));
     }
   });
+}
+
+TEST(Engine, UsesTheInstructionSetOfItsSettings) {
+  core::Config config;
+  core::Log log(core::LogLevel::kOff, [](core::LogLevel, std::string_view) {});
+  config.simd = "scalar";
+  ASSERT_TRUE(Engine::start(config, 0, log));
+  EXPECT_EQ(compression::instruction_set(), "scalar");
+  config.simd = "auto";
+  ASSERT_TRUE(Engine::start(config, 0, log));
+  EXPECT_EQ(compression::instruction_set(), compression::instruction_sets().front());
+}
+
+TEST(Engine, RefusesAnInstructionSetThatIsNotThere) {
+  core::Config config;
+  core::Log log(core::LogLevel::kOff, [](core::LogLevel, std::string_view) {});
+  config.simd = "avx1024";
+  const auto engine = Engine::start(config, 0, log);
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(engine.error().message.starts_with("FASTHOROVOD_SIMD")) << engine.error().message;
 }
 
 TEST_P(EngineAt, AveragesAndScales) {

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <span>
 #include <string_view>
 
+#include "compression/instruction_set.h"
 #include "core/build_id.h"
 #include "ops/how_to_add.h"
 #include "transport/aux_worker.h"
@@ -28,6 +30,9 @@ int serve() {
     ::signal(signal, SIG_IGN);
   }
   ::fcntl(kAuxSocket, F_SETFD, FD_CLOEXEC);
+  // The rank has refused a name that means nothing.
+  const char* const simd = std::getenv("FASTHOROVOD_SIMD");
+  if (simd != nullptr) (void)fasthorovod::compression::use_instruction_set(simd);
   return fasthorovod::transport::run_auxiliary(
       FileDescriptor(kAuxSocket),
       [](std::span<std::byte> to, std::span<const std::byte> piece, std::uint16_t how) {
