@@ -80,10 +80,10 @@ INSTANTIATE_TEST_SUITE_P(Codecs, EachCodec,
                          ::testing::Combine(::testing::Range(std::size_t{0},
                                                              compression::codec_table().size()),
                                             ::testing::Values(1, 2, 3, 5)),
-                         [](const auto& info) {
+                         [](const auto& tested) {
                            return fmt::format(
-                               "{}_{}", compression::codec_table()[std::get<0>(info.param)].name,
-                               std::get<1>(info.param));
+                               "{}_{}", compression::codec_table()[std::get<0>(tested.param)].name,
+                               std::get<1>(tested.param));
                          });
 
 TEST_P(EachCodec, AddsWhatItCanBringAsItIs) {
