@@ -3,20 +3,23 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "ops/kernels/targets.h"
+#include "compression/kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/compensation/sgd_step.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/kernels/formats-inl.h"
+#include "compression/kernels/formats-inl.h"
 
 // Everything up to HWY_AFTER_NAMESPACE is compiled once an instruction set, with -ffp-contract=off:
 // the compiler would fuse products and sums where an instruction set lets it.
 HWY_BEFORE_NAMESPACE();
 namespace fasthorovod::ops::HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
+using compression::HWY_NAMESPACE::with_one_nan;
 using Tag = hn::ScalableTag<float>;
 using Lanes = hn::Vec<Tag>;
 

@@ -9,14 +9,16 @@
 #include <random>
 #include <vector>
 
-#include "ops/kernels/targets.h"
+#include "compression/kernels/targets.h"
 
 // After targets.h, which says what there is to choose from.
-#include "test/ops/each_target.h"
+#include "test/compression/each_target.h"
 
 namespace fasthorovod::ops {
 namespace {
 
+using compression::EachTarget;
+using compression::kCounts;
 using Floats = std::vector<float>;
 using Words = std::vector<std::uint32_t>;
 
