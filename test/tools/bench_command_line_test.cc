@@ -41,6 +41,21 @@ TEST(BenchCommandLine, TakesNcclTestsOptions) {
   EXPECT_EQ(given.door, BenchDoor::kNamed);
 }
 
+TEST(BenchCommandLine, TakesACodecThroughTheNamedDoor) {
+  const AllreduceOptions given = options({"--codec", "twobit:0.5", "-o", "avg"});
+  EXPECT_EQ(given.codec, (core::CodecChoice{core::CodecId::kTwobit, 0.5F}));
+  EXPECT_EQ(given.door, BenchDoor::kNamed);
+  EXPECT_EQ(options({"--codec", "none"}).door, BenchDoor::kOrdered);
+  EXPECT_THAT(refusal({"--codec", "fp17"}), HasSubstr("did you mean fp16"));
+  EXPECT_THAT(refusal({"--codec", "twobit:0"}), HasSubstr("threshold"));
+  const std::vector<std::vector<std::string>> others{
+      {"-t", "int32"}, {"-o", "max"}, {"--door", "ordered"}};
+  for (std::vector<std::string> arguments : others) {
+    arguments.insert(arguments.end(), {"--codec", "fp16"});
+    EXPECT_THAT(refusal(arguments), HasSubstr("goes with --datatype float32"));
+  }
+}
+
 TEST(BenchCommandLine, RoundsSizesDownToWholeElementsOnce) {
   EXPECT_THAT(options({"-b", "4", "-e", "9", "-i", "1"}).counts, ElementsAre(1, 2));
 }

@@ -134,6 +134,14 @@ def test_every_reduction_of_a_type_comes_out_right(kind):
 
 
 @needs_launcher
+@pytest.mark.parametrize("codec", ["fp16", "bf16", "twobit:0.25"])
+@pytest.mark.parametrize("reduction", ["sum", "avg"])
+def test_every_codec_brings_what_it_can(codec, reduction):
+    table = rows(launched(3, *SMALL, "--codec", codec, "-o", reduction))
+    assert [(int(row[0]), row[7]) for row in table] == [(size, "0") for size in SIZES]
+
+
+@needs_launcher
 def test_the_named_door_works_as_well():
     table = rows(launched(3, *SMALL, "-t", "bfloat16", "-o", "avg", "--door", "named"))
     assert [row[7] for row in table] == ["0"] * len(SIZES)

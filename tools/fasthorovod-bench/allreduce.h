@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/codec_choice.h"
 #include "core/data_type.h"
 #include "core/reduction.h"
 #include "core/result.h"
@@ -22,6 +23,7 @@ struct AllreduceOptions {
   core::DataType type = core::DataType::kFloat32;
   core::Reduction reduction = core::Reduction::kSum;
   BenchDoor door = BenchDoor::kOrdered;
+  core::CodecChoice codec{};  // of our own engine alone
   int iterations = 20;
   int warm_up = 5;
   int repetitions = 0;  // at least 1 when it runs; 0: not said

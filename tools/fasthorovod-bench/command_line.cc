@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "compression/codec_table.h"
 #include "tools/fasthorovod-bench/choices.h"
 #include "tools/fasthorovod-bench/sizes.h"
 
@@ -48,12 +49,23 @@ struct Texts {
   std::string increment;  // empty: by the factor
   std::string type = "float32";
   std::string reduction = "sum";
-  std::string door = "ordered";
+  std::string door;  // empty: ordered, or named with a codec
+  std::string codec = "none";
   std::vector<std::string> backends;
 };
 
 core::Error bad_option(std::string message) {
   return {core::ErrorCode::kInvalidArgument, std::move(message)};
+}
+
+std::string codec_help() {
+  std::string text = "encodes float32 sums and averages on the wire:";
+  for (const compression::CodecInfo& codec : compression::codec_table()) {
+    const bool first = codec.id == core::CodecId::kNone;
+    text += fmt::format("{} {}{} ({})", first ? "" : ";", codec.name,
+                        codec.needs_threshold ? ":THRESHOLD" : "", codec.summary);
+  }
+  return text;
 }
 
 void declare_sizes(CLI::App& command, Texts& texts) {
@@ -75,11 +87,10 @@ void declare_operation(CLI::App& command, Texts& texts) {
       ->capture_default_str();
   command.add_option("-o,--op", texts.reduction, "sum, prod, min, max or avg")
       ->capture_default_str();
-  command
-      .add_option("--door", texts.door,
-                  "ordered, as calls of torch.distributed, or named, as those of "
-                  "fasthorovod.torch, which rank 0 negotiates")
-      ->capture_default_str();
+  command.add_option("--door", texts.door,
+                     "ordered, as calls of torch.distributed, or named, as those of "
+                     "fasthorovod.torch, which rank 0 negotiates; [ordered, with --codec named]");
+  command.add_option("--codec", texts.codec, codec_help())->capture_default_str();
 }
 
 void declare_measurement(CLI::App& command, Texts& texts, BenchCommandLine& line) {
@@ -128,12 +139,25 @@ core::Status read_operation(const Texts& texts, AllreduceOptions& options) {
   if (!type) return std::move(type).error();
   core::Result<core::Reduction> reduction = parse_reduction(texts.reduction);
   if (!reduction) return std::move(reduction).error();
-  core::Result<BenchDoor> door = parse_door(texts.door);
-  if (!door) return std::move(door).error();
   options.type = *type;
   options.reduction = *reduction;
-  options.door = *door;
   return {};
+}
+
+core::Status read_codec(const Texts& texts, AllreduceOptions& options) {
+  core::Result<core::CodecChoice> codec = compression::parse_codec(texts.codec);
+  if (!codec) return std::move(codec).error().with_context("--codec");
+  const std::string_view usual_door = codec->encodes() ? "named" : "ordered";
+  core::Result<BenchDoor> door = parse_door(texts.door.empty() ? usual_door : texts.door);
+  if (!door) return std::move(door).error();
+  options.codec = *codec;
+  options.door = *door;
+  if (!codec->encodes()) return {};
+  const bool adds =
+      options.reduction == core::Reduction::kSum || options.reduction == core::Reduction::kAverage;
+  if (adds && options.type == core::DataType::kFloat32 && *door == BenchDoor::kNamed) return {};
+  return bad_option(fmt::format(
+      "--codec {} goes with --datatype float32, --op sum or avg, and --door named", texts.codec));
 }
 
 core::Status read_backends(const Texts& texts, BenchCommandLine& line) {
@@ -152,6 +176,7 @@ core::Status read_backends(const Texts& texts, BenchCommandLine& line) {
 core::Status read_texts(const Texts& texts, BenchCommandLine& line) {
   AllreduceOptions& options = line.allreduce;
   core::Status done = read_operation(texts, options);
+  if (done) done = read_codec(texts, options);
   if (done) done = read_backends(texts, line);
   if (!done) return done;
   if (options.json && options.trace == kStandardOutput) {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "tools/fasthorovod-bench/codec_pattern.h"
 #include "tools/fasthorovod-bench/exchange.h"
-#include "tools/fasthorovod-bench/pattern.h"
 
 namespace fasthorovod::tools {
 namespace {
@@ -35,6 +35,7 @@ core::Result<ops::Handle> EngineContestant::submit(const Turn& turn) {
                                           core::to_string(turn.type), turn.count);
     submission.request.type = turn.type;
     submission.request.reduction = turn.reduction;
+    submission.request.codec = codec_;
     submission.request.shape = {static_cast<std::int64_t>(turn.count)};
     submission.input = values_.data();
     submission.output = values_.data();
@@ -55,16 +56,27 @@ core::Status EngineContestant::allreduce(const Turn& turn) {
   return handle->wait();
 }
 
+Pattern EngineContestant::own(const Turn& turn) const {
+  const int rank = engine_.world().rank;
+  if (codec_.encodes()) return coded_contribution(codec_, rank);
+  return contribution(turn.type, turn.reduction, rank);
+}
+
+Pattern EngineContestant::expected(const Turn& turn) const {
+  const int size = engine_.world().size;
+  if (codec_.encodes()) return coded_result(codec_, turn.reduction, size);
+  return expected_result(turn.type, turn.reduction, size);
+}
+
 core::Result<std::vector<Sample>> EngineContestant::take(const Turn& turn) {
-  const core::World& world = engine_.world();
-  const Pattern own = contribution(turn.type, turn.reduction, world.rank);
-  const Pattern expected = expected_result(turn.type, turn.reduction, world.size);
+  const Pattern own_values = own(turn);
+  const Pattern right_values = expected(turn);
   values_.resize(turn.count * core::size_of(turn.type));
   std::vector<Sample> samples;
   std::vector<double> last{0, 0};
   // One more round than there are iterations: the exchange of the last.
   for (int i = -turn.warm_up; i <= turn.iterations; ++i) {
-    if (i < turn.iterations) fill(values_, own);
+    if (i < turn.iterations) fill(values_, own_values);
     core::Result<std::vector<double>> all = exchange_numbers(engine_, last);
     if (!all) return std::move(all).error();
     if (i > 0) samples.push_back(merge(*all));
@@ -74,7 +86,7 @@ core::Result<std::vector<Sample>> EngineContestant::take(const Turn& turn) {
     const std::chrono::duration<double, std::micro> took = core::Clock::now() - start;
     // What was wrong in the warm-up is kept until a sample takes it along.
     const double before = i > 0 ? 0 : last[kWrong];
-    last = {took.count(), before + static_cast<double>(count_wrong(values_, expected))};
+    last = {took.count(), before + static_cast<double>(count_wrong(values_, right_values))};
   }
   return samples;
 }

@@ -49,7 +49,7 @@ Result<std::uint64_t> run(const tools::BenchCommandLine& line, Log& log) {
   }
   auto engine = fasthorovod::ops::Engine::start(*config, 0, log);
   if (!engine) return std::move(engine).error();
-  tools::EngineContestant ours(**engine, line.allreduce.door);
+  tools::EngineContestant ours(**engine, line.allreduce.door, line.allreduce.codec);
   std::vector<tools::Contestant*> contestants{&ours};
   if (gloo != nullptr) {
     if (auto met = gloo->meet(**engine); !met) return std::move(met).error();

@@ -44,9 +44,10 @@ double Report::bus_factor() const {
 void Report::heading() const {
   if (options_.json) return;
   fmt::print(
-      "# all-reduce in place: ranks {}, hosts {}, door {}, repetitions {} of {} iterations\n",
-      world_.size, world_.host_names.size(), door_name(options_.door), options_.repetitions,
-      options_.iterations);
+      "# all-reduce in place: ranks {}, hosts {}, door {}, codec {}, repetitions {} of {} "
+      "iterations\n",
+      world_.size, world_.host_names.size(), door_name(options_.door),
+      core::to_string(options_.codec), options_.repetitions, options_.iterations);
   fmt::print("#{:>12} {:>13} {:>9} {:>7} {:>11} {:>8} {:>8} {:>7}{}\n", "size", "count", "type",
              "redop", "time", "algbw", "busbw", "#wrong",
              compares() ? fmt::format(" {:>12} {:>10}", "backend", "ours/it") : "");
@@ -92,6 +93,7 @@ void Report::print_json_row(const Row& row, double algbw) const {
                                  {"wrong", row.summary.wrong},
                                  {"backend", row.contestant},
                                  {"door", door_name(options_.door)},
+                                 {"codec", core::to_string(options_.codec)},
                                  {"ranks", world_.size},
                                  {"hosts", world_.host_names.size()},
                                  {"iterations", options_.iterations},
