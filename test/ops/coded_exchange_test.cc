@@ -134,6 +134,41 @@ TEST_P(CodedExchangeAt, GivesTheRightAnswerAndSendsTheBytesOfItsFormula) {
   }
 }
 
+TEST(CodedExchanges, NameWhoSendsCodesOrAnswersOfAWrongLength) {
+  const CodedLayout layout(rounding(), 1000, 0, 2, 512);
+  std::vector<std::byte> wire(layout.buffer_bytes());
+  ChunkBoard board([](int, const core::Error&) {}, [] {});
+  Operation operation;
+  operation.group = wire_group(0, Door::kNamed);
+  operation.sequence = 1;
+  operation.title = "all-reduce of 'w'";
+  operation.members = {4, 9};
+  operation.buffer = wire;
+  operation.schedule = coded_exchange(layout, 1U << 20);
+  operation.piece_done = [](std::uint32_t) {};
+  operation.done = [](const core::Status&) {};
+  const std::vector<Receive> receives = operation.schedule.receives;
+  board.start(std::move(operation));
+  for (std::uint32_t transfer = 0; transfer < receives.size(); ++transfer) {
+    for (const std::int64_t off : {-1, 1, 1 << 30}) {
+      const transport::FrameHeader header{
+          .group = wire_group(0, Door::kNamed),
+          .sequence = 1,
+          .transfer = transfer,
+          .hop = receives[transfer].hop,
+          .payload_bytes = receives[transfer].span.bytes + static_cast<std::uint64_t>(off)};
+      const auto arrival = board.arrive(9, header);
+      ASSERT_FALSE(arrival);
+      EXPECT_EQ(arrival.error().code, core::ErrorCode::kProtocol);
+      EXPECT_EQ(arrival.error().culprit, 9);
+      EXPECT_NE(arrival.error().message.find("rank 9 sent a chunk of all-reduce of 'w'"),
+                std::string::npos)
+          << arrival.error().message;
+    }
+  }
+  board.fail_all({core::ErrorCode::kShutdown, "over"});
+}
+
 // Of the world, whose chunks may park before their start, and of process sets.
 TEST(CodedExchanges, OfSeveralGroupsNeverHangWhileRanksAndFlowsSleep) {
   std::uint64_t parked = 0;
