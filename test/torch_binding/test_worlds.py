@@ -12,6 +12,7 @@ MODULES = [
     "checks_life",
     "checks_state",
     "checks_optimizer",
+    "checks_compression",
     "checks_delayed",
     "checks_process_sets",
 ]

@@ -81,15 +81,23 @@ class TwobitCompressor(_CodecCompressor):
 
     The rest is kept under the operation's name, which must therefore be given. A value that is not
     finite is told to all ranks and never kept.
+
+    threshold: in units of the values. DistributedOptimizer encodes momenta, so there a good one
+        fits those.
+    warmup: so many first steps of a DistributedOptimizer send gradients as they are.
+    least_elements: tensors of a DistributedOptimizer with fewer elements are never encoded.
     """
 
-    def __init__(self, threshold) -> None:
-        if not (isinstance(threshold, (int, float)) and 0 < threshold < math.inf):
-            raise ValueError(
-                f"threshold must be a positive, finite number, in units of the mean gradient, "
-                f"not {threshold!r}"
-            )
+    def __init__(self, threshold, warmup=200, least_elements=1024) -> None:
+        number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
+        if not (number and 0 < threshold < math.inf):
+            raise ValueError(f"threshold must be a positive, finite number, not {threshold!r}")
+        for what, count in (("warmup", warmup), ("least_elements", least_elements)):
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise ValueError(f"{what} must be a number from 0, not {count!r}")
         self.threshold = float(threshold)
+        self.warmup = warmup
+        self.least_elements = least_elements
 
     def codec(self, tensor):
         return ("twobit", self.threshold) if tensor.dtype == torch.float32 else NO_CODEC

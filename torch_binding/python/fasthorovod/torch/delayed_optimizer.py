@@ -25,12 +25,10 @@ from .functions import broadcast_object
 from .lifecycle import rank
 from .parameter_names import name_parameters
 from .rules import ODSGD
+from .sgd_support import require_sgd
 
 # Two optimizers of one process set never share a name; its ranks make theirs in the same order.
 _ordinals = defaultdict(itertools.count)
-
-# Options of torch.optim.SGD that the rule has no formula for.
-_UNSUPPORTED = ("dampening", "nesterov", "maximize", "differentiable")
 
 
 def _plain_step(optimizer) -> None:
@@ -235,18 +233,7 @@ def _describe(optimizer, names: dict, rule, refusal) -> dict:
 def _require_support(optimizer, names: dict, rule) -> None:
     if not isinstance(rule, ODSGD):
         raise ValueError(f"rule must be hvd.rules.ODSGD(...), not {rule!r}")
-    if type(optimizer) is not torch.optim.SGD:
-        kind = type(optimizer)
-        raise NotImplementedError(
-            f"DelayedOptimizer wraps torch.optim.SGD itself for now, not {kind.__module__}."
-            f"{kind.__qualname__}"
-        )
-    for group in optimizer.param_groups:
-        for key in _UNSUPPORTED:
-            if group.get(key):
-                raise NotImplementedError(
-                    f"DelayedOptimizer does not support {key}={group[key]} of torch.optim.SGD"
-                )
+    require_sgd("DelayedOptimizer", optimizer)
     for parameter, name in names.items():
         if parameter.requires_grad:
             _C.check_delayed(name, parameter)

@@ -117,13 +117,18 @@ def _start_allreduce(tensor, in_place, name, op, prescale, postscale, process_se
     return new_handle(operation, (tensor,))
 
 
-def _start_grouped_allreduce(tensors, in_place, name, op, prescale, postscale, process_set, codecs):
+def _start_grouped_allreduce(
+    tensors, in_place, name, op, prescale, postscale, process_set, codecs, names=None
+):
     number = usable(process_set)
     tensors = tuple(tensors)
     if not tensors:
         return new_handle(NoOperation(), single=False)
     bundle = operation_name("grouped_allreduce", name, number)
-    names = [f"{bundle}_{i + 1}of{len(tensors)}" for i in range(len(tensors))]
+    if names is None:
+        names = [f"{bundle}_{i + 1}of{len(tensors)}" for i in range(len(tensors))]
+    else:
+        names = [operation_name("allreduce", each, number) for each in names]
     codecs = [NO_CODEC] * len(tensors) if codecs is None else codecs
     scales = (prescale, postscale)
     operation = _C.allreduce(names, tensors, in_place, op, *scales, bundle, number, codecs)
@@ -278,11 +283,15 @@ def grouped_allreduce_async_(
     postscale_factor=1.0,
     process_set=global_process_set,
     codecs=None,
+    names=None,
 ):
-    """grouped_allreduce() in place without waiting: one handle."""
+    """grouped_allreduce() in place without waiting: one handle.
+
+    names: one a member, by which it is also known when it travels alone.
+    """
     op = choose_reduction(average, op)
     return _start_grouped_allreduce(
-        tensors, True, name, op, prescale_factor, postscale_factor, process_set, codecs
+        tensors, True, name, op, prescale_factor, postscale_factor, process_set, codecs, names
     )
 
 

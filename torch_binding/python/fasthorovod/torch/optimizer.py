@@ -7,160 +7,21 @@ not come up, waits, and leaves the reduced gradients in the parameters.
 
 from __future__ import annotations
 
-import itertools
 import warnings
-import weakref
-from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import torch
 
-from ..common.process_sets import ProcessSet, global_process_set, registered
+from ..common.process_sets import global_process_set, registered
 from . import mpi_ops
 from .compression import Compression
+from .functions import broadcast_object
+from .gradient_exchange import Exchange, Settings
+from .momentum_first import MomentumExchange, puts_momentum_first
 from .parameter_names import assign_groups, name_parameters
+from .sgd_support import require_sgd
 
-# Two optimizers of one process set never share a name; its ranks make theirs in the same order.
-_ordinals = defaultdict(itertools.count)
-
-
-@dataclass
-class _Settings:
-    """How gradients travel."""
-
-    passes: int  # backward passes before a gradient is sent
-    compression: type
-    op: int
-    prescale: float
-    postscale: float
-    sparse_as_dense: bool
-    process_set: ProcessSet
-
-
-class _Exchange:
-    """Sends the gradients of one optimizer, puts reduced ones back. Thread: one at a time."""
-
-    def __init__(self, names, groups, settings) -> None:
-        self.names = names  # parameter -> name
-        self.groups = groups  # parameter -> tuple of the parameters that travel with it
-        self.settings = settings
-        self.prefix = f"optimizer.{next(_ordinals[settings.process_set.process_set_id])}"
-        self.seen = dict.fromkeys(names, 0)  # backward passes since the last synchronize
-        self.ready = set()  # members of a group that still wait for the others
-        self.in_flight = {}  # handle -> [(parameter, context of compression)]
-        self.sent = set()
-        self.hooked = set()
-
-    def has_peers(self) -> bool:
-        """Whether this rank reduces gradients with others; else it uses its own as they are."""
-        process_set = self.settings.process_set
-        return process_set.included() is not False and process_set.size() != 1
-
-    def hook_parameters(self) -> None:
-        """Hooks those that need a gradient by now."""
-        # The hook must not keep the exchange alive: the parameters often outlive the optimizer.
-        this = weakref.ref(self)
-
-        def gradient_is_complete(parameter) -> None:
-            exchange = this()
-            if exchange is not None:
-                exchange.count_pass(parameter)
-
-        for parameter in self.names:
-            if parameter.requires_grad and parameter not in self.hooked:
-                self.hooked.add(parameter)
-                parameter.register_post_accumulate_grad_hook(gradient_is_complete)
-
-    def count_pass(self, parameter) -> None:
-        if parameter in self.sent or self.seen[parameter] >= self.settings.passes:
-            raise AssertionError(
-                f"the gradient of {self.names[parameter]} was computed more than "
-                f"backward_passes_per_step={self.settings.passes} times before step() or "
-                "synchronize(); raise backward_passes_per_step to accumulate gradients"
-            )
-        self.seen[parameter] += 1
-        if self.seen[parameter] == self.settings.passes:
-            self.gradient_is_ready(parameter)
-
-    def gradient_is_ready(self, parameter) -> None:
-        group = self.groups.get(parameter)
-        if group is None:
-            self.send([parameter], self.names[parameter])
-            return
-        self.ready.add(parameter)
-        if all(member in self.ready for member in group if member.requires_grad):
-            self.send_group(group)
-
-    def send_group(self, group) -> None:
-        members = [member for member in group if member.requires_grad]
-        self.ready.difference_update(members)
-        self.send(members, f"group.{self.names[group[0]]}")
-
-    def send(self, parameters, name) -> None:
-        """Starts the all-reduce of gradients; missing ones count as zero."""
-        compression = self.settings.compression
-        pairs = [compression.compress(self.gradient(p)) for p in parameters]
-        tensors = [pair[0] for pair in pairs]
-        codecs = [mpi_ops.choose_codec(compression, t, self.settings.op, name) for t in tensors]
-        options = {
-            "name": f"{self.prefix}.{name}",
-            "op": self.settings.op,
-            "prescale_factor": self.settings.prescale,
-            "postscale_factor": self.settings.postscale,
-            "process_set": self.settings.process_set,
-        }
-        if len(tensors) == 1:
-            handle = mpi_ops.allreduce_async_(tensors[0], codec=codecs[0], **options)
-        else:
-            handle = mpi_ops.grouped_allreduce_async_(tensors, codecs=codecs, **options)
-        self.in_flight[handle] = list(zip(parameters, (pair[1] for pair in pairs)))
-        self.sent.update(parameters)
-
-    def gradient(self, parameter) -> torch.Tensor:
-        if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
-        elif parameter.grad.is_sparse:
-            if not self.settings.sparse_as_dense:
-                raise NotImplementedError(
-                    f"the gradient of {self.names[parameter]} is sparse, which this version of "
-                    "FastHorovod does not reduce; pass sparse_as_dense=True"
-                )
-            parameter.grad = parameter.grad.to_dense()
-        return parameter.grad.detach()
-
-    def finish(self) -> None:
-        """Sends what did not come up, waits for all and puts the results back."""
-        for parameter in self.names:
-            if parameter.requires_grad and parameter not in self.sent:
-                group = self.groups.get(parameter)
-                if group is None:
-                    self.send([parameter], self.names[parameter])
-                else:
-                    self.send_group(group)
-        try:
-            for handle, parameters in self.in_flight.items():
-                self.put_back(mpi_ops.synchronize(handle), parameters)
-        finally:
-            self.forget()
-        self.hook_parameters()
-
-    def put_back(self, outputs, parameters) -> None:
-        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        for output, (parameter, context) in zip(outputs, parameters):
-            reduced = self.settings.compression.decompress(output, context)
-            if parameter.grad is None:
-                parameter.grad = reduced
-            elif reduced.data_ptr() != parameter.grad.data_ptr():
-                with torch.no_grad():
-                    parameter.grad.copy_(reduced)
-
-    def forget(self) -> None:
-        """Starts over, as before the first backward pass."""
-        self.seen = dict.fromkeys(self.names, 0)
-        self.ready.clear()
-        self.in_flight = {}
-        self.sent.clear()
+_TWOBIT = "twobit"  # under which state_dict() has what Compression.twobit needs
 
 
 class _DistributedOptimizer:
@@ -254,6 +115,84 @@ class _DistributedOptimizer:
         self._exchange.settings.passes = passes
 
 
+class MomentumFirst(_DistributedOptimizer):
+    """The same before torch.optim.SGD, with Compression.twobit; see MomentumExchange."""
+
+    def _start(self, exchange) -> None:
+        exchange.serve(self)
+        super()._start(exchange)
+
+    def step(self, closure=None):
+        """As without compression. What .grad brings may be momentum: then SGD adds none.
+
+        With a closure, the gradients are reduced after it ran.
+        """
+        loss = None
+        if closure is not None:
+            # Here, since it computes gradients, which need the options that are set to 0 below.
+            with torch.enable_grad():
+                loss = closure()
+        if self._should_synchronize:
+            self._synchronize_once()
+        self._synchronized = False
+        with self._options_for_step():
+            super(_DistributedOptimizer, self).step()
+        return loss
+
+    step.hooked = True
+
+    @contextmanager
+    def _options_for_step(self):
+        options = [(g, g["momentum"], g["weight_decay"]) for g in self.param_groups]
+        try:
+            if self._exchange.brings_momentum:
+                for group in self.param_groups:
+                    group.update(momentum=0.0, weight_decay=0.0)
+            yield
+        finally:
+            for group, momentum, decay in options:
+                group.update(momentum=momentum, weight_decay=decay)
+
+    def state_dict(self) -> dict:
+        """torch's, and under "twobit" the steps made, and this rank's momenta and residuals by
+        parameter name. AssertionError while gradients are being reduced.
+        """
+        return {**super().state_dict(), _TWOBIT: self._exchange.save()}
+
+    def load_state_dict(self, state_dict) -> None:
+        """Goes on from a state; from one without "twobit" with dense steps again, and says so.
+
+        ValueError when it is of other parameters; then nothing is changed.
+        """
+        saved = state_dict.get(_TWOBIT)
+        if saved is not None:
+            self._exchange.require_fit(saved)
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != _TWOBIT})
+        if saved is not None:
+            self._exchange.load(saved)
+            return
+        self._exchange.start_over()
+        warnings.warn(
+            "load_state_dict: the state was saved without Compression.twobit, so the next "
+            f"{self._exchange.settings.compression.warmup} steps send gradients as they are",
+            stacklevel=2,
+        )
+
+    def broadcast_own_state(self, root_rank, process_set) -> None:
+        """Gives all ranks what the root has beside torch's state."""
+        on_root = mpi_ops.rank() == root_rank
+        saved = self._exchange.save() if on_root else None
+        saved = broadcast_object(saved, root_rank, "optimizer_state.twobit", process_set)
+        if not on_root:
+            self._exchange.load(saved)
+
+    def add_param_group(self, param_group) -> None:
+        """Always NotImplementedError: the parameters are those of the start."""
+        raise NotImplementedError(
+            "an optimizer with Compression.twobit takes no further parameters; make a new one"
+        )
+
+
 def _require_passes(passes) -> None:
     if passes <= 0:
         raise ValueError(f"backward_passes_per_step must be at least 1, not {passes}")
@@ -287,7 +226,9 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
 
     named_parameters: (name, parameter) pairs, usually model.named_parameters(); they must cover the
         optimizer's parameters, with unique names. Without them names come from positions.
-    compression: how gradients are made smaller for the way; see Compression.
+    compression: how gradients are made smaller for the way; see Compression. With twobit the
+        optimizer must be torch.optim.SGD without dampening, nesterov or maximize, and .grad has the
+        average of the ranks' momenta once the dense first steps are over.
     backward_passes_per_step: after how many backward passes a gradient is sent. The gradients of
         the passes are summed, as torch does.
     op: Average or Sum (or Min, Max, Product).
@@ -303,7 +244,8 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
     with a gradient of zeros, to which weight decay and momentum still apply. Parameters that do not
     need a gradient are left alone, if that is so on all ranks.
 
-    Raises ValueError for bad arguments, AssertionError in backward() after more passes than said.
+    Raises ValueError for bad arguments, NotImplementedError for an optimizer that twobit does not
+    go with, AssertionError in backward() after more passes than said.
     """
     registered(process_set)
     _require_passes(backward_passes_per_step)
@@ -313,7 +255,7 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
         groups = num_groups if groups is None else groups
     names = name_parameters(optimizer, named_parameters)
     prescale, postscale = _choose_scales(op, gradient_predivide_factor)
-    settings = _Settings(
+    settings = Settings(
         backward_passes_per_step,
         compression,
         op,
@@ -322,9 +264,13 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
         sparse_as_dense,
         process_set,
     )
-    exchange = _Exchange(names, assign_groups(list(names), groups), settings)
+    front, exchanging = _DistributedOptimizer, Exchange
+    if puts_momentum_first(compression, op):
+        require_sgd("DistributedOptimizer with Compression.twobit", optimizer)
+        front, exchanging = MomentumFirst, MomentumExchange
+    exchange = exchanging(names, assign_groups(list(names), groups), settings)
     own = type(optimizer)
-    wrapped = type(own.__name__, (_DistributedOptimizer, own), {"__module__": own.__module__})
+    wrapped = type(own.__name__, (front, own), {"__module__": own.__module__})
     result = wrapped.__new__(wrapped)
     # Options and state are shared with the optimizer given, so its constructor need not be called.
     # A scheduler made before may have put a bound step() of the old object there: not that.

@@ -15,6 +15,7 @@ from ..common.process_sets import global_process_set
 from . import mpi_ops
 from .delayed_optimizer import Delayed
 from .functions import broadcast_object
+from .optimizer import MomentumFirst
 
 
 @dataclass
@@ -63,6 +64,8 @@ def broadcast_optimizer_state(
             handles.append(mpi_ops.broadcast_async_(tensor, root_rank, name, process_set))
     for handle in handles:
         mpi_ops.synchronize(handle)
+    if isinstance(optimizer, MomentumFirst):
+        optimizer.broadcast_own_state(root_rank, process_set)
 
 
 def _parameters(optimizer) -> list:
