@@ -85,6 +85,27 @@ def test_meeting_again_after_failures(absent):
     assert [report.status for report in reports] == [0, 0, 0], describe(reports)
 
 
+def on_two_hosts(rank, *rest):
+    """Ranks that share memory with every second one and meet the others over TCP."""
+    return {**torch_environment(rank, *rest), "FASTHOROVOD_HOST_IDENTITY": str(rank % 2)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "environment_of", "settings"),
+    [
+        (2, torch_environment, {"FASTHOROVOD_LANES": "2", "FASTHOROVOD_AUX": "1"}),
+        (3, on_two_hosts, {}),
+    ],
+    ids=["auxiliaries", "two_hosts"],
+)
+def test_a_hundred_worlds_leave_nothing(size, environment_of, settings):
+    command = [sys.executable, str(HERE / "many_worlds.py"), "100"]
+    settings = {**settings, "TORCH_FR_BUFFER_SIZE": "0"}
+    reports = run_ranks(size, command, 300, environment_of=environment_of, **settings)
+    assert [report.status for report in reports] == [0] * size, describe(reports)
+
+
 def in_world_of_two(text, **settings):
     command = [sys.executable, "-c", textwrap.dedent(text)]
     return run_ranks(2, command, 60, environment_of=torch_environment, **settings)
