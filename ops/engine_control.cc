@@ -1,6 +1,7 @@
 // What other ranks say, and what this one tells them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -17,6 +18,9 @@ namespace {
 constexpr std::size_t kFailuresKept = 4096;
 // How long flows that a rank opened before it left may take to be there.
 constexpr std::chrono::milliseconds kLastFlowsWait{1000};
+// How long a rank that reports a failed operation waits for rank 0, which may be leaving, to tell
+// all; then it believes itself.
+constexpr std::chrono::milliseconds kWordWait{500};
 
 }  // namespace
 
@@ -150,24 +154,21 @@ void EngineImpl::apply_failure(const core::OperationFailed& message) {
 }
 
 // The first report of an operation counts, so that all members tell the same story. That a group
-// ended is told even so.
+// ended is told even so. The others first: rank 0 may end because of what it hears.
 void EngineImpl::operation_failed(const core::OperationFailed& message) {
   if (arbiter_.concluded()) return;
   if (coordinator_left_) return apply_failure(message);
   if (world_.rank != 0) {
     (void)send(0, message);
-    return;
+    return control_->call_after(kWordWait, [this, message] { apply_failure(message); });
   }
   const bool is_first = failures_.emplace(message.group, message.sequence).second;
   if (!is_first && !message.ends_group) return;
   if (failures_.size() > kFailuresKept) failures_.erase(failures_.begin());
   for (const int member : message.members) {
-    if (member == 0) {
-      apply_failure(message);
-    } else if (member < world_.size) {
-      (void)send(member, message);
-    }
+    if (member != 0 && member < world_.size) (void)send(member, message);
   }
+  if (std::ranges::count(message.members, 0) > 0) apply_failure(message);
 }
 
 // Only shutdown waits for it: nothing wakes the engine thread for each operation.

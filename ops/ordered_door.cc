@@ -47,11 +47,8 @@ core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
     return std::move(status).error();
   }
   const std::lock_guard lock(mutex_);
-  if (closed_) {
-    const std::string title = operation.title.empty() ? describe(operation) : operation.title;
-    return Error(*closed_).with_context(title);
-  }
   Count& count = counts_[operation.group];
+  if (closed_) return refusal(operation, count);
   if (count.owed) return *std::exchange(count.owed, std::nullopt);
   auto job = std::make_shared<OrderedJob>(std::move(operation), *std::move(group), ++count.last);
   pending_.fetch_add(1);
@@ -61,15 +58,23 @@ core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
   return job->handle();
 }
 
+// What dooms an operation was there before the end, which may be a consequence of it.
+Error OrderedDoor::refusal(const OrderedOperation& operation, const Count& count) const {
+  const auto doomed = count.doomed.find(count.last + 1);
+  if (doomed != count.doomed.end()) return doomed->second;
+  const std::string title = operation.title.empty() ? describe(operation) : operation.title;
+  return Error(*closed_).with_context(title);
+}
+
 void OrderedDoor::enqueue(const JobPtr& job) {
   // Removed by another thread meanwhile.
   if (removed_.contains(job->group().id)) return finish(job, removal_of(job->group()));
   Queue& queue = queues_[job->group().id];
   queue.last_seen = job->sequence();
   if (failed_) return finish(job, *failed_);
-  if (const auto doomed = queue.doomed.extract(job->sequence()); !doomed.empty()) {
+  if (const std::optional<Error> doom = take_doom(*job)) {
     note_failed(job->group().id, job->sequence());
-    return finish(job, doomed.mapped());
+    return finish(job, *doom);
   }
   if (queue.end && job->sequence() >= queue.end->first) {
     return finish(job, queue.end->error);
@@ -209,14 +214,12 @@ void OrderedDoor::fail_if_lost(const JobPtr& job) {
   deadlines_.add(core::Clock::now() + kLastSteps, [this, look] { worker_.post(look); });
 }
 
-// The other members may not be neighbours of the rank that left.
+// The other members may not be neighbours of the rank that left. Here, too, the operation fails by
+// the coordinator's word: whoever ends because of that must not be gone before the others know why.
 void OrderedDoor::depart(const Departure& departure) {
   core::Result<GroupPtr> group = groups_.find(group_of(departure.group));
   if (!group) return;
-  const core::OperationFailed message{(*group)->id, departure.sequence, (*group)->members,
-                                      departure.error};
-  failed(message);
-  hooks_.report(message);
+  hooks_.report({(*group)->id, departure.sequence, (*group)->members, departure.error});
 }
 
 void OrderedDoor::failed(const core::OperationFailed& message) {
@@ -235,10 +238,7 @@ void OrderedDoor::apply(core::GroupId group, std::uint64_t sequence, const Error
   if (queue.failed.contains(sequence)) return;
   routes_.fail(wire_group(group, Door::kOrdered), sequence, error);
   if (queue.in_flight.contains(sequence)) return;  // the board ends it
-  if (sequence > queue.last_seen) {
-    queue.doomed.emplace(sequence, error);
-    return;
-  }
+  if (sequence > queue.last_seen) return doom(group, sequence, error);
   note_failed(group, sequence);
   const auto waiting = std::ranges::find(queue.waiting, sequence, &OrderedJob::sequence);
   if (waiting == queue.waiting.end()) return owe(group, error);
@@ -270,6 +270,18 @@ void OrderedDoor::owe(core::GroupId group, const Error& error) {
   const std::lock_guard lock(mutex_);
   std::optional<Error>& owed = counts_[group].owed;
   if (!owed) owed = error;
+}
+
+void OrderedDoor::doom(core::GroupId group, std::uint64_t sequence, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  counts_[group].doomed.emplace(sequence, error);
+}
+
+std::optional<Error> OrderedDoor::take_doom(const OrderedJob& job) {
+  const std::lock_guard lock(mutex_);
+  const auto doomed = counts_[job.group().id].doomed.extract(job.sequence());
+  if (doomed.empty()) return std::nullopt;
+  return doomed.mapped();
 }
 
 void OrderedDoor::fail_and_report(const JobPtr& job, const Error& error) {

@@ -66,7 +66,8 @@ class OrderedDoor final {
   /// Any thread: an operation failed, by the coordinator's word.
   void failed(const core::OperationFailed& message);
 
-  /// Any thread: submit() refuses from now on; the first error stands.
+  /// Any thread: submit() refuses from now on; the first error stands, but for an operation that
+  /// had failed before it was called.
   void close(const core::Error& error);
   /// After close(): fails what did not start; what runs is ended by the board.
   void fail(const core::Error& error);
@@ -89,8 +90,9 @@ class OrderedDoor final {
   using JobPtr = std::shared_ptr<OrderedJob>;  // owners: the queue, then the operation's callback
 
   struct Count {
-    std::uint64_t last = 0;           // the sequence taken last
-    std::optional<core::Error> owed;  // what the next call gets
+    std::uint64_t last = 0;                       // the sequence taken last
+    std::optional<core::Error> owed;              // what the next call gets
+    std::map<std::uint64_t, core::Error> doomed;  // failed before they were called
   };
 
   /// From `first` on nothing of a group works.
@@ -102,9 +104,8 @@ class OrderedDoor final {
   struct Queue {
     std::deque<JobPtr> waiting;
     std::map<std::uint64_t, JobPtr> in_flight;
-    std::uint64_t last_seen = 0;                  // of submitted operations
-    std::map<std::uint64_t, core::Error> doomed;  // failed before they were called
-    std::set<std::uint64_t> failed;               // the latest that ended with an error here
+    std::uint64_t last_seen = 0;     // of submitted operations
+    std::set<std::uint64_t> failed;  // the latest that ended with an error here
     std::optional<End> end;
   };
 
@@ -126,6 +127,9 @@ class OrderedDoor final {
   [[nodiscard]] core::Error removal_of(const Group& group) const;
   void fail_and_report(const JobPtr& job, const core::Error& error);
   void owe(core::GroupId group, const core::Error& error);
+  void doom(core::GroupId group, std::uint64_t sequence, const core::Error& error);
+  std::optional<core::Error> take_doom(const OrderedJob& job);
+  [[nodiscard]] core::Error refusal(const OrderedOperation& operation, const Count& count) const;
   void fail_if_lost(const JobPtr& job);
 
   const core::World& world_;

@@ -126,6 +126,40 @@ TEST_P(KilledRank, IsNamedByEveryPendingOrderedOperation) {
   }
 }
 
+// Rank 2 leaves in good order, rank 1 fails because of that and ends at once. Rank 0, which calls
+// the operation only when it has heard of that end, must still name rank 2: the end of rank 1 is a
+// consequence. In one host, and between hosts.
+class Follower : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Each, Follower, ::testing::Values(false, true));
+
+TEST_P(Follower, IsNotNamedByWhoComesLate) {
+  const auto body = [](Engine& engine) {
+    const int rank = engine.world().rank;
+    std::vector<float> values(1000, 1.0F);
+    Message never;
+    never.peer = 1;
+    never.bytes = std::as_writable_bytes(std::span(values));
+    ASSERT_TRUE(ordered_sum(engine, values));
+    if (rank == 2) return;
+    if (rank == 0) {
+      const auto receiving = engine.receive(never);
+      ASSERT_TRUE(receiving);
+      ASSERT_TRUE(receiving->wait_for(std::chrono::seconds(30)));
+      EXPECT_EQ(receiving->wait().error().culprit, 1);
+    }
+    const core::Status status = ordered_sum(engine, values);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().culprit, 2) << status.error().message;
+    EXPECT_EQ(status.error().code, core::ErrorCode::kShutdown);
+    if (rank == 1) kill(getpid(), SIGKILL);
+  };
+  const auto adjust = [apart = GetParam()](core::Config& config) {
+    if (apart) live_apart(config);
+  };
+  EXPECT_EQ(run_as_processes(3, body, {.adjust = adjust, .quiet = true}),
+            (Codes{0, 128 + SIGKILL, 0}));
+}
+
 // A stopped process keeps its sockets and its kernel acknowledges: only the stall rule finds it,
 // and everybody must name it, although in a ring each waits for a neighbour that only waits too.
 class StoppedRank : public ::testing::TestWithParam<int> {};
