@@ -29,7 +29,7 @@ ENGINE_THREADS = 3
 AUXILIARY = "fasthorovod-aux"
 ENDLESS = 1_000_000
 # How long an undisturbed job may take to start, on a busy machine.
-START_LIMIT_S = 30
+START_LIMIT_S = 120
 POLL_S = 0.005
 START_POLL_S = 0.02
 TIME_WAIT = "06"

@@ -11,7 +11,6 @@ from fault_job import HandJob, Job, LauncherJob
 from fault_kinds import (
     FINISH_LIMIT_S,
     KINDS,
-    LAUNCHER_LIMIT_S,
     STALL_LIMIT_S,
     Try,
     limit_of,
@@ -114,9 +113,10 @@ def culprits_of(message: str) -> frozenset[int]:
 
 def judge_starter(job: LauncherJob | TorchrunJob, attempt: Try, happened: float) -> None:
     """A launcher, which may end the survivors before they say anything, or torchrun, which may
-    not."""
+    not. How long torchrun takes to end when its ranks have is not ours to promise: ten seconds were
+    seen on a busy machine, with ranks that only ended."""
     kind = KINDS[attempt.cell.kind]
-    limit_s = LAUNCHER_LIMIT_S if isinstance(job, TorchrunJob) else limit_of(attempt.cell)
+    limit_s = FINISH_LIMIT_S if isinstance(job, TorchrunJob) else limit_of(attempt.cell)
     if not job.wait_for({job.KEY}, happened + limit_s - time.monotonic()):
         attempt.other.append(f"{attempt.cell.starter} still runs: {job.errors()}")
         job.wait_for({job.KEY}, FINISH_LIMIT_S)
