@@ -21,9 +21,8 @@ using core::OpKind;
 
 // Above it the pipeline of the chain wins over the few steps of the tree.
 constexpr std::uint64_t kBinomialBroadcastBytes = 64U << 10;
-constexpr std::uint64_t kSmallestChunk = 16U << 10;
+constexpr std::uint64_t kSmallestChunk = 32U << 10;
 constexpr std::uint64_t kLargestChunk = 256U << 10;
-constexpr std::uint64_t kChunksPerFlow = 4;
 
 bool any_shape(const Shape& /*shape*/) { return true; }
 
@@ -132,7 +131,7 @@ const Algorithm& choose(OpKind op, const Shape& shape) { return choose(kind_of(o
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows) {
   const auto parts = static_cast<std::uint64_t>(std::max(size, 1)) *
                      static_cast<std::uint64_t>(std::max(flows, 1));
-  return std::clamp(bytes / (parts * kChunksPerFlow), kSmallestChunk, kLargestChunk);
+  return std::clamp(bytes / parts, kSmallestChunk, kLargestChunk);
 }
 
 }  // namespace fasthorovod::ops

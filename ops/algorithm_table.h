@@ -31,9 +31,10 @@ const Algorithm& choose(OrderedKind kind, const Shape& shape);
 /// The same for the named door. What moves nothing gets the barrier.
 const Algorithm& choose(core::OpKind op, const Shape& shape);
 
-/// Shape::chunk_bytes for an operation over `bytes` among `size` ranks when no two
-/// ranks share more than `flows` flows: about four chunks a flow and segment, between 16 KiB
-/// (headers and calls stay small) and 256 KiB (a chunk stays in the L2 cache).
+/// Shape::chunk_bytes for an operation over `bytes` among `size` ranks when no two ranks share more
+/// than `flows` flows: a chunk a flow and segment, between 32 KiB and 256 KiB (a chunk stays in the
+/// L2 cache). On a fast network what a chunk costs in calls and packets counts as much as its bytes
+/// up to then; large operations have more chunks than flows, and a flow that drains takes more.
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows);
 
 }  // namespace fasthorovod::ops

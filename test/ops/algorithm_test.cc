@@ -133,9 +133,9 @@ TEST(AlgorithmTable, HasAnAlgorithmForEveryOperation) {
   EXPECT_EQ(find_algorithm("carrier-pigeon"), nullptr);
 }
 
-TEST(AlgorithmTable, ChunksLieBetween16And256KiB) {
-  EXPECT_EQ(default_chunk_bytes(0, 2, 4), 16U << 10);
-  EXPECT_EQ(default_chunk_bytes(1U << 20, 2, 4), 32U << 10);
+TEST(AlgorithmTable, ChunksLieBetween32And256KiB) {
+  EXPECT_EQ(default_chunk_bytes(0, 2, 4), 32U << 10);
+  EXPECT_EQ(default_chunk_bytes(1U << 20, 2, 4), 128U << 10);
   EXPECT_EQ(default_chunk_bytes(64U << 20, 2, 4), 256U << 10);
   EXPECT_EQ(default_chunk_bytes(64U << 20, 0, 0), 256U << 10);
 }
