@@ -24,6 +24,8 @@ namespace {
 using ops::DelayedSgd;
 using ops::OdSgd;
 
+constexpr auto kMarkElements = static_cast<std::int64_t>(DelayedSgd::kMarkElements);
+
 /// The flat buffers as aliases, never the caller's objects: the engine's worker may be the last to
 /// let go of them, without the interpreter lock.
 struct FlatTensors {
@@ -41,9 +43,9 @@ std::unique_ptr<DelayedSgd> make(const std::string& name, const at::Tensor& weig
                                  core::GroupId set, std::uint64_t warm_up) {
   for (const at::Tensor& tensor : {weights, velocity, gradient}) {
     check(check_delayed(name, tensor));
-    if (tensor.numel() != weights.numel()) {
-      throw py::value_error(name + ": the flat buffers have different sizes");
-    }
+  }
+  if (velocity.numel() != weights.numel() || gradient.numel() != weights.numel() + kMarkElements) {
+    throw py::value_error(name + ": the sizes of the flat buffers do not fit together");
   }
   auto flat = std::make_shared<FlatTensors>(
       FlatTensors{weights.detach(), velocity.detach(), gradient.detach()});
@@ -52,20 +54,10 @@ std::unique_ptr<DelayedSgd> make(const std::string& name, const at::Tensor& weig
   return std::make_unique<DelayedSgd>(memory, name, set, warm_up);
 }
 
-void start_synchronous(DelayedSgd& rule) {
-  const std::shared_ptr<RunningEngine> running = require_engine();
-  core::Status status;
-  {
-    const py::gil_scoped_release release;
-    status = rule.start_synchronous(*running->engine);
-  }
-  check(status);
-}
-
 /// A parameter's name, its tensor, and its local rate, rate, momentum and weight decay.
 using NamedParameter = std::tuple<std::string, at::Tensor, std::array<double, 4>>;
 
-void start_delayed(DelayedSgd& rule, const std::vector<NamedParameter>& given) {
+void start(DelayedSgd& rule, const std::vector<NamedParameter>& given) {
   const std::shared_ptr<RunningEngine> running = require_engine();
   std::vector<DelayedSgd::Parameter> parameters;
   for (const auto& [name, tensor, numbers] : given) {
@@ -76,7 +68,7 @@ void start_delayed(DelayedSgd& rule, const std::vector<NamedParameter>& given) {
   core::Status status;
   {
     const py::gil_scoped_release release;
-    status = rule.start_delayed(*running->engine, parameters);
+    status = rule.start(*running->engine, parameters);
   }
   check(status);
 }
@@ -101,10 +93,11 @@ void bind_delayed(py::module_& module) {
     check(check_delayed(name, tensor));
   });
   py::class_<DelayedSgd>(module, "DelayedSgd")
+      .def_property_readonly_static("mark_elements",
+                                    [](const py::object&) { return kMarkElements; })
       .def(py::init(&make), py::arg("name"), py::arg("weights"), py::arg("velocity"),
            py::arg("gradient"), py::arg("process_set"), py::arg("warm_up"))
-      .def("start_synchronous", &start_synchronous)
-      .def("start_delayed", &start_delayed)
+      .def("start", &start)
       .def("finish", &finish)
       .def("next_is_delayed", &next_is_delayed)
       .def("take_over", [](DelayedSgd& rule) { check(rule.state().take_over()); })

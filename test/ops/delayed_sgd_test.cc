@@ -1,8 +1,10 @@
 #include "ops/compensation/delayed_sgd.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <latch>
 
 #include "test/ops/rank_group.h"
@@ -79,7 +81,7 @@ struct Simulation {
 struct Buffers {
   Floats weights = Floats(kElements);
   Floats velocity = Floats(kElements);
-  Floats gradient = Floats(kElements);
+  Floats gradient = Floats(kElements + DelayedSgd::kMarkElements);
 };
 
 // One rank of a training, as a caller of DelayedSgd writes it.
@@ -97,22 +99,20 @@ struct Trainer {
     for (std::size_t i = 0; i < kElements; ++i) {
       buffers->gradient[i] = gradient_of(model[i], engine.world().rank, now, i);
     }
-    if (*kind == OdSgd::Step::kDelayed) return step_delayed(now);
-    ASSERT_TRUE(rule.start_synchronous(engine));
+    if (rule.state().awaits_take_over()) take_over();
+    const auto started = rule.start(engine, parameters(now));
+    ASSERT_TRUE(started) << started.error().message;
+    if (*kind == OdSgd::Step::kDelayed) return;
     ASSERT_TRUE(rule.finish());
     for (std::size_t i = 0; i < kElements; ++i) {
       sgd_step({&model[i], 1}, {&velocity[i], 1}, {&buffers->gradient[i], 1}, settings_of(i, now));
     }
   }
 
-  void step_delayed(std::uint64_t now) {
-    if (rule.state().awaits_take_over()) {
-      buffers->weights = model;
-      buffers->velocity = velocity;
-      ASSERT_TRUE(rule.state().take_over());
-    }
-    const auto started = rule.start_delayed(engine, parameters(now));
-    ASSERT_TRUE(started) << started.error().message;
+  void take_over() {
+    buffers->weights = model;
+    buffers->velocity = velocity;
+    ASSERT_TRUE(rule.state().take_over());
   }
 
   std::vector<DelayedSgd::Parameter> parameters(std::uint64_t now) {
@@ -170,27 +170,65 @@ TEST(DelayedSgd, TheModelGoesOnBeforeTheOtherRankHasComeToItsStep) {
 }
 
 TEST(DelayedSgd, AFaultOfTheExchangeIsToldAtItsEndAndEverAfter) {
-  run_as_threads(
-      2,
-      [](Engine& engine) {
-        Trainer trainer(engine, 0);
-        trainer.step();
-        ASSERT_TRUE(trainer.rule.finish());
-        if (engine.world().rank == 1) return;  // and so leaves
-        const Floats weights = trainer.buffers->weights;
-        const core::Status started = trainer.rule.start_delayed(engine, trainer.parameters(1));
-        const core::Status ended = trainer.rule.finish();
-        ASSERT_FALSE(ended);
-        EXPECT_TRUE(started || started.error().code == ended.error().code);
-        EXPECT_EQ(trainer.buffers->weights, weights);
-        for (const core::Status& status :
-             {trainer.rule.finish(), trainer.rule.start_delayed(engine, trainer.parameters(2)),
-              trainer.rule.state().show()}) {
-          ASSERT_FALSE(status);
-          EXPECT_EQ(status.error().message, ended.error().message);
-        }
-      },
-      {.quiet = true});
+  run_as_threads(2,
+                 [](Engine& engine) {
+                   Trainer trainer(engine, 0);
+                   trainer.step();
+                   ASSERT_TRUE(trainer.rule.finish());
+                   if (engine.world().rank == 1) return;  // and so leaves
+                   const Floats weights = trainer.buffers->weights;
+                   const core::Status started = trainer.rule.start(engine, trainer.parameters(1));
+                   const core::Status ended = trainer.rule.finish();
+                   ASSERT_FALSE(ended);
+                   EXPECT_TRUE(started || started.error().code == ended.error().code);
+                   EXPECT_EQ(trainer.buffers->weights, weights);
+                   for (const core::Status& status :
+                        {trainer.rule.finish(), trainer.rule.start(engine, trainer.parameters(2)),
+                         trainer.rule.state().show()}) {
+                     ASSERT_FALSE(status);
+                     EXPECT_EQ(status.error().message, ended.error().message);
+                   }
+                 },
+                 {.quiet = true});
+}
+
+// A learning rate that differs in one bit, or a rank that is one step ahead, would let the global
+// weights of the ranks part.
+void expect_mismatch_everywhere(std::uint64_t warm_up,
+                                const std::function<void(Trainer&)>& depart) {
+  run_as_threads(3, [&](Engine& engine) {
+    Trainer trainer(engine, warm_up);
+    trainer.step();
+    ASSERT_TRUE(trainer.rule.finish());
+    const Buffers before = *trainer.buffers;
+    if (engine.world().rank == 1) depart(trainer);
+    const std::uint64_t now = trainer.rule.state().progress().steps;
+    auto parameters = trainer.parameters(1);
+    if (engine.world().rank == 1 && now == 1) {
+      float& rate = parameters.back().settings.rate;
+      rate = std::nextafter(rate, 1.0F);
+    }
+    ASSERT_TRUE(trainer.rule.start(engine, parameters));
+    const core::Status ended = trainer.rule.finish();
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().code, ErrorCode::kMismatch);
+    EXPECT_NE(ended.error().message.find(fmt::format("step {}", now + 1)), std::string::npos);
+    EXPECT_EQ(trainer.buffers->weights, before.weights);
+    EXPECT_EQ(trainer.buffers->velocity, before.velocity);
+    EXPECT_FALSE(trainer.rule.state().next());
+  });
+}
+
+TEST(DelayedSgd, RatesThatDifferAreAnErrorOnAllRanks) {
+  for (const std::uint64_t warm_up : {0U, 5U}) {
+    expect_mismatch_everywhere(warm_up, [](Trainer&) {});
+  }
+}
+
+TEST(DelayedSgd, ARankThatIsAStepAheadIsAnErrorOnAllRanks) {
+  expect_mismatch_everywhere(0, [](Trainer& trainer) {
+    ASSERT_TRUE(trainer.rule.state().restore({7, true}));
+  });
 }
 
 TEST(DelayedSgd, BuffersOutliveTheirOwnerWhileTheyAreUsed) {
@@ -226,10 +264,9 @@ TEST(DelayedSgd, RefusesParametersThatAreNotThoseOfItsBuffers) {
     ASSERT_TRUE(trainer.rule.state().take_over());
     auto parameters = trainer.parameters(0);
     parameters.pop_back();
-    const core::Status refused = trainer.rule.start_delayed(engine, parameters);
+    const core::Status refused = trainer.rule.start(engine, parameters);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_FALSE(trainer.rule.start_synchronous(engine));
     EXPECT_FALSE(trainer.rule.state().in_flight());
   });
 }

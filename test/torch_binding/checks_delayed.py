@@ -361,6 +361,22 @@ def check_unequal_weights_are_found_at_the_first_step():
         train(net, optimizer, [4])
 
 
+@needs_peers
+def check_learning_rates_that_differ_are_an_error_on_all_ranks():
+    for warmup in (0, 9):
+        net = Net()
+        optimizer = delayed(net, warmup)
+        train(net, optimizer, [0])
+        if hvd.rank() == 1:
+            optimizer.register_step_pre_hook(lambda one, *_: one.param_groups[1].update(lr=0.07))
+        with Raises(hvd.HorovodInternalError, "different steps", "made step 2") as caught:
+            train(net, optimizer, [1])
+            optimizer.synchronize()
+        assert caught.error.code == "mismatch between ranks", caught.error.code
+        with Raises(hvd.HorovodInternalError, "different steps"):
+            optimizer.step()
+
+
 def check_what_is_not_supported_is_refused_by_name():
     net = Net()
 

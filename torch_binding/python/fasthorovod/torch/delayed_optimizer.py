@@ -67,11 +67,13 @@ class Delayed:
         Later it makes the local step, starts the exchange and returns while that runs. .grad may
         be changed at once.
 
-        The options of the parameter groups count as they are now; they must be the same on all
-        ranks. The first step, and the first after load_state_dict(), compares the state of the
-        ranks: ValueError on all of them when it differs.
+        The options of the parameter groups count as they are now; ranks whose options or numbers
+        of steps differ all get an error, and no update is made. The first step, and the first after
+        load_state_dict(), compares the state of the ranks: ValueError on all of them when it
+        differs.
 
-        Raises HorovodInternalError when the exchange of the last step failed, and from then on.
+        Raises HorovodInternalError when the exchange of the last step failed, or the ranks had made
+        different steps, and from then on.
         """
         loss = None
         if closure is not None:
@@ -91,7 +93,7 @@ class Delayed:
 
     def _make_synchronous_step(self) -> None:
         self._flat.take_gradients()
-        self._exchange.start_synchronous()
+        self._exchange.start(list(self._settings()))
         self._exchange.finish()
         self._flat.give_gradients()
         _plain_step(self)
@@ -100,7 +102,7 @@ class Delayed:
         self._flat.take_gradients()
         if self._exchange.awaits_take_over:
             self._take_over()
-        self._exchange.start_delayed(list(self._settings()))
+        self._exchange.start(list(self._settings()))
         torch.autograd.graph.increment_version(self._flat.parameters)
 
     def _take_over(self) -> None:

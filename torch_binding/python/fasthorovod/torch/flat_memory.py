@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import torch
 
+from .. import _C
+
 
 class FlatMemory:
     """Three flat float32 tensors, and a view of each by parameter.
 
-    Ranks with the same parameters in the same order have the same layout. Thread: one at a time.
+    The gradient has a few elements more, for the engine. Ranks with the same parameters in the same
+    order have the same layout. Thread: one at a time.
     """
 
     def __init__(self, names: dict) -> None:
@@ -16,10 +19,11 @@ class FlatMemory:
         self.parameters = list(names)
         self.names = list(names.values())
         total = sum(parameter.numel() for parameter in names)
-        self.weights, self.velocity, self.gradient = (torch.zeros(total) for _ in range(3))
+        self.weights, self.velocity = torch.zeros(total), torch.zeros(total)
+        self.gradient = torch.zeros(total + _C.DelayedSgd.mark_elements)
         self.weight_views = self._views(self.weights)
         self.velocity_views = self._views(self.velocity)
-        self.gradient_views = self._views(self.gradient)
+        self.gradient_views = self._views(self.gradient[:total])
 
     def _views(self, flat: torch.Tensor) -> list:
         parts = flat.split([parameter.numel() for parameter in self.parameters])
