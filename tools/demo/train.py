@@ -19,12 +19,24 @@ from pathlib import Path
 
 import data
 import torch
-from backends import Alone, Backend, Ddp, Fasthorovod, FasthorovodOdSgd, Gloo
+from backends import (
+    Alone,
+    Backend,
+    Ddp,
+    Fasthorovod,
+    FasthorovodOdSgd,
+    FasthorovodTwobit,
+    Gloo,
+)
 from contestant import Contestant
 from measure import loopback_bytes
 from progress import Progress
 
-OWN = {"fasthorovod": Fasthorovod, "fasthorovod-odsgd": FasthorovodOdSgd}
+OWN = {
+    "fasthorovod": Fasthorovod,
+    "fasthorovod-odsgd": FasthorovodOdSgd,
+    "fasthorovod-twobit": FasthorovodTwobit,
+}
 BLOCK = 10  # steps of a turn
 IDLE_TURNS = 10  # the full training measures a block without communication every so many blocks
 
@@ -48,7 +60,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--out", type=Path, required=True, help="the JSON file rank 0 writes")
     arguments = parser.parse_args()
-    if arguments.ddp and "fasthorovod-odsgd" in arguments.backend:
+    if arguments.ddp and not {"fasthorovod", "gloo"}.issuperset(arguments.backend):
         parser.error("--ddp goes with fasthorovod and gloo only")
     return arguments
 
