@@ -23,7 +23,7 @@ def missing() -> str:
     """Why hosts can not be made here, or an empty text."""
     if os.geteuid() != 0:
         return "network namespaces need root"
-    for program in ("ip", "unshare", "nsenter"):
+    for program in ("ip", "tc", "unshare", "nsenter"):
         if shutil.which(program) is None:
             return f"network namespaces need the program {program} (iproute2, util-linux)"
     probe = subprocess.run(["unshare", "--net", "true"], check=False, capture_output=True)
@@ -73,6 +73,13 @@ class Host:
     def ip(self, *words: str) -> None:
         """Changes this host's network."""
         self.namespace.ip(*words)
+
+    def limit(self, rate: str) -> None:
+        """Lets no more leave through eth0 than `rate`, as tc writes it: "200mbit"."""
+        shape = ["tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", rate]
+        # burst: a packet of 64 KiB as the kernel cuts it itself, and what leaves in one tick
+        command = self.command(*shape, "burst", "128kb", "limit", "2mb")
+        subprocess.run(command, check=True, capture_output=True, text=True)
 
     def bytes_sent(self) -> int:
         """What has left through eth0 so far."""

@@ -9,7 +9,8 @@ communicate, in the same processes. It holds everything a backend costs: hooks, 
 Bytes on the wire: what the kernel counts as received on the loopback device (all ranks are on one
 machine), before and after a block, between two barriers. Headers and acknowledgements of TCP count;
 so do the barriers themselves (a few hundred bytes a block), and whatever other programs send over
-loopback meanwhile.
+loopback meanwhile. Where the ranks are on hosts of their own (slow_link.py) one rank of each host
+counts what came over its network device.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from pathlib import Path
 _DEVICES = Path("/proc/net/dev")
 
 
-def loopback_bytes(table: str | None = None) -> int:
-    """Bytes received on the loopback device since it exists; 0 where the kernel does not say."""
+def received_bytes(device: str, table: str | None = None) -> int:
+    """Bytes received on a device since it exists; 0 where the kernel does not say."""
     if table is None:
         try:
             table = _DEVICES.read_text(encoding="ascii")
@@ -29,7 +30,7 @@ def loopback_bytes(table: str | None = None) -> int:
             return 0
     for line in table.splitlines():
         name, _, counters = line.partition(":")
-        if name.strip() == "lo":
+        if name.strip() == device:
             return int(counters.split()[0])
     return 0
 

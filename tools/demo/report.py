@@ -3,10 +3,12 @@
 
     report.py FOLDER [--accuracy PERCENT]
 
-FOLDER holds train.json, compare.json and auxiliaries.json; only compare.json must be there.
+FOLDER holds compare.json, and may hold train.json and others that begin with train,
+auxiliaries.json and link.json.
 
 Exits with 1, saying why, when a cell of the table has no value, the full training stays below the
-accuracy, or replicas of a model are not equal. How the cells are measured: see measure.py.
+accuracy, OD-SGD's more than a point below that, or replicas of a model are not equal. How the cells
+are measured: see measure.py.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import statistics
 import sys
 from pathlib import Path
 
+DELAYED = "OD-SGD"  # in the names of runs that may lose a little accuracy
 HEADINGS = (
     "run",
     "test accuracy",
@@ -60,13 +63,18 @@ def pairs(jobs: list[dict]) -> list[tuple[dict, dict]]:
     return [(run, job["runs"][-1]) for job in jobs for run in job["runs"][:-1]]
 
 
-def rows(training: dict | None, short: list[dict]) -> list[dict]:
-    """One row a run: the full training, then those of the short jobs."""
-    full = pairs([training] if training else [])
-    alone = short[0]["runs"][-1]
+def label(run: dict, job: dict) -> str:
+    """What the table calls a run."""
+    steps = steps_of(run)
+    length = f"full ({steps} steps)" if job["job"] == "train" else f"{steps} steps"
+    return f"{run['name']}, {length}" + (f" over {job['link']}" if "link" in job else "")
+
+
+def rows(jobs: list[dict], comparison: dict) -> list[dict]:
+    """One row a run that communicates, then one that does not."""
+    alone = comparison["runs"][-1]
     return [
-        *(row(*pair, f"{pair[0]['name']}, full ({steps_of(pair[0])} steps)") for pair in full),
-        *(row(*pair, f"{pair[0]['name']}, {steps_of(pair[0])} steps") for pair in pairs(short)),
+        *(row(run, job["runs"][-1], label(run, job)) for job in jobs for run in job["runs"][:-1]),
         row(alone, alone, alone["name"]),
     ]
 
@@ -111,11 +119,11 @@ def parity(comparison: dict) -> list[str]:
     return sentences
 
 
-def problems(figures: list[dict], short: list[dict], accuracy: float | None) -> list[str]:
+def problems(figures: list[dict], jobs: list[dict], accuracy: float) -> list[str]:
     """What is wrong with the results, in sentences."""
     found = [
         f"{run['name']}: the ranks' weights differ by up to {run['replicas_differ_by']:.1e}"
-        for run, _alone in pairs(short)
+        for run, _alone in pairs(jobs)
         if run["replicas_differ_by"] != 0
     ]
     for each in figures:
@@ -124,11 +132,23 @@ def problems(figures: list[dict], short: list[dict], accuracy: float | None) -> 
                 found.append(f"{each['run']}: {key} is {value}")
         communicates = each["name"] != "no communication"
         if communicates and each["wire_bytes_per_step"] <= 0:
-            found.append(f"{each['run']}: no bytes were counted on the loopback device")
-    reached = 100 * figures[0]["accuracy"]
-    if accuracy is not None and reached < accuracy:
-        found.append(f"the full training reached {reached:.2f} %, but {accuracy:g} % were expected")
-    return found
+            found.append(f"{each['run']}: no bytes were counted on the network device")
+    return found + shortfalls([job for job in jobs if job["job"] == "train"], accuracy)
+
+
+def shortfalls(trainings: list[dict], accuracy: float) -> list[str]:
+    """Which full trainings stay behind, in sentences. The first is the one without a trick."""
+    reached = {job["runs"][0]["name"]: 100 * job["runs"][0]["accuracy"] for job in trainings}
+    dense = next(iter(reached), None)
+    least = {name: reached[dense] - 1 for name in reached if DELAYED in name}
+    if dense is not None:
+        least[dense] = accuracy
+    return [
+        f"the full training of {name} reached {reached[name]:.2f} %, but {least[name]:.2f} % were "
+        "expected"
+        for name in reached
+        if reached[name] < least.get(name, 0)
+    ]
 
 
 def curve(run: dict, window: int = 10) -> tuple[list[float], list[float]]:
@@ -170,31 +190,40 @@ def plot(path: Path, jobs: list[dict], figures: list[dict]) -> bool:
     return True
 
 
+def read_jobs(folder: Path) -> list[dict]:
+    """The jobs there are, full trainings first, each with the name of its file."""
+    trainings = sorted(path.stem for path in folder.glob("train*.json"))
+    names = [*trainings, "compare", "auxiliaries", "link"]
+    files = [folder / f"{name}.json" for name in names]
+    return [
+        {**json.loads(file.read_text(encoding="utf-8")), "file": file.stem}
+        for file in files
+        if file.exists()
+    ]
+
+
 def main() -> None:
     """Prints the table of a folder."""
     parser = argparse.ArgumentParser(description="Reports the demo's results.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--accuracy", type=float, default=89.0, help="percent (default: 89)")
     arguments = parser.parse_args()
-    files = (arguments.folder / f"{name}.json" for name in ("train", "compare", "auxiliaries"))
-    training, comparison, auxiliaries = (
-        json.loads(file.read_text(encoding="utf-8")) if file.exists() else None for file in files
-    )
+    jobs = read_jobs(arguments.folder)
+    comparison = next((job for job in jobs if job["file"] == "compare"), None)
     if comparison is None:
         sys.exit(f"demo: {arguments.folder} has no compare.json")
-    short = [job for job in (comparison, auxiliaries) if job]
-    figures = rows(training, short)
+    figures = rows(jobs, comparison)
     text = table([HEADINGS, *(cells(each) for each in figures)])
     print(text)
     print("\n" + "\n".join(parity(comparison)))
     results = {"ranks": comparison["ranks"], "seed": comparison["seed"], "rows": figures}
     (arguments.folder / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     (arguments.folder / "table.md").write_text(text + "\n", encoding="utf-8")
-    if plot(arguments.folder / "plot.png", [training, *short] if training else short, figures):
+    if plot(arguments.folder / "plot.png", jobs, figures):
         print(f"\nplots: {arguments.folder / 'plot.png'}")
     else:
         print("\nno plots, for want of matplotlib")
-    found = problems(figures, short, arguments.accuracy if training else None)
+    found = problems(figures, jobs, arguments.accuracy)
     if found:
         sys.exit("\n".join(f"demo: {sentence}" for sentence in found))
 

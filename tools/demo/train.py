@@ -29,7 +29,7 @@ from backends import (
     Gloo,
 )
 from contestant import Contestant
-from measure import loopback_bytes
+from measure import received_bytes
 from progress import Progress
 
 OWN = {
@@ -58,6 +58,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--terminal", type=Path, help="where rank 0 draws its progress (default: standard output)"
     )
+    parser.add_argument(
+        "--device", default="lo", help="the network device whose bytes are counted (default: lo)"
+    )
+    parser.add_argument("--link", help="what joins the hosts, for the table; their bytes are added")
     parser.add_argument("--out", type=Path, required=True, help="the JSON file rank 0 writes")
     arguments = parser.parse_args()
     if arguments.ddp and not {"fasthorovod", "gloo"}.issuperset(arguments.backend):
@@ -90,8 +94,9 @@ def make_progress(arguments: argparse.Namespace, total: int, rank: int) -> Progr
 class Trial:
     """Contestants that take turns in the same processes."""
 
-    def __init__(self, contestants: list[Contestant], progress: Progress) -> None:
+    def __init__(self, contestants: list[Contestant], progress: Progress, device: str) -> None:
         self._contestants = contestants
+        self._device = device  # whose bytes are counted
         # The first contestant's backend keeps the turns apart, for all of them.
         self._barrier = contestants[0].backend.barrier
         self._rank = contestants[0].backend.rank
@@ -110,13 +115,13 @@ class Trial:
         """One block of one contestant, measured."""
         first, begin = contestant.step, time.perf_counter()
         self._barrier()
-        before = loopback_bytes()
+        before = received_bytes(self._device)
         self._barrier()
         seconds = contestant.run_block(
             steps, lambda loss: self._show(contestant, loss, begin, first)
         )
         self._barrier()
-        wire_bytes = loopback_bytes() - before
+        wire_bytes = received_bytes(self._device) - before
         contestant.record.add_block(contestant.step - first, seconds, wire_bytes)
 
 
@@ -143,6 +148,11 @@ def summary(contestant: Contestant, backend: Backend, accuracy: float | None) ->
     }
 
 
+def added_up(counts: list[int], backend: Backend) -> list[int]:
+    """The sum over all ranks of what each counted."""
+    return backend.total(torch.tensor(counts, dtype=torch.int64)).tolist()
+
+
 def spread(own: torch.Tensor, backend: Backend) -> float:
     """The largest difference of any value between ranks; 0 when all ranks have the same."""
     # Rank 0's values reach the others bit by bit: what is added to them is zero.
@@ -164,7 +174,7 @@ def run_training(
     turns_in_all = -(-steps // BLOCK)
     idle_turns = -(-turns_in_all // IDLE_TURNS)
     progress = make_progress(arguments, steps + idle_turns * BLOCK, backend.rank)
-    trial = Trial([main, idle], progress)
+    trial = Trial([main, idle], progress, arguments.device)
     accuracy, epoch = 0.0, 0
     for number in range(turns_in_all):
         if number % IDLE_TURNS == 0:
@@ -190,11 +200,14 @@ def run_comparison(
         Contestant(side, train, arguments.steps, arguments.batch, arguments.seed) for side in sides
     ]
     progress = make_progress(arguments, arguments.steps * len(contestants), first.rank)
-    trial = Trial(contestants, progress)
+    trial = Trial(contestants, progress, arguments.device)
     for _ in range(-(-arguments.steps // BLOCK)):
         for contestant in contestants:
             trial.turn(contestant)
     progress.finish()
+    if arguments.link:
+        for contestant in contestants:
+            contestant.record.wire_bytes = added_up(contestant.record.wire_bytes, first)
     runs = [summary(each, first, each.evaluate(test)) for each in contestants]
     for contestant, run in zip(contestants[:-1], runs):
         run["replicas_differ_by"] = spread(contestant.weights(), first)
@@ -205,6 +218,8 @@ def run_comparison(
 def write(path: Path, arguments: argparse.Namespace, size: int, runs: list[dict]) -> None:
     """The results of a job as JSON."""
     settings = {"job": arguments.job, "ranks": size, "seed": arguments.seed}
+    if arguments.link:
+        settings["link"] = arguments.link
     path.write_text(json.dumps({**settings, "runs": runs}, indent=1) + "\n", encoding="utf-8")
 
 
