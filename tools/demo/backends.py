@@ -55,10 +55,12 @@ class Fasthorovod(Backend):
 
     name = "fasthorovod"
 
-    def __init__(self) -> None:
+    def __init__(self, warm_up: int) -> None:
+        """`warm_up`: how many steps are dense and synchronous before others begin."""
         import fasthorovod.torch as hvd
 
         self._hvd = hvd
+        self._warm_up = warm_up
         hvd.init()
         if "FASTHOROVOD_AUX" in os.environ:
             self.name += f", {os.environ['FASTHOROVOD_AUX']} auxiliaries a rank"
@@ -85,12 +87,11 @@ class FasthorovodOdSgd(Fasthorovod):
     """The same with OD-SGD: a step goes on while the gradients of the last one are averaged."""
 
     name = "fasthorovod, OD-SGD"
-    WARM_UP = 20  # synchronous steps first; few, so that short runs are delayed ones too
 
     def wrap(self, model, optimizer):
         hvd = self._hvd
         hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-        rule = hvd.rules.ODSGD(warmup=self.WARM_UP)
+        rule = hvd.rules.ODSGD(warmup=self._warm_up)
         return model, hvd.DelayedOptimizer(optimizer, model.named_parameters(), rule=rule)
 
     def common_weights(self, optimizer):
@@ -105,13 +106,12 @@ class FasthorovodTwobit(Fasthorovod):
 
     name = "fasthorovod, twobit"
     THRESHOLD = 0.02  # in units of this model's momentum
-    WARM_UP = 200  # dense steps first: a comparison shows codes only with more --steps than that
 
     def wrap(self, model, optimizer):
         hvd = self._hvd
         hvd.broadcast_parameters(model.state_dict(), root_rank=0)
         hvd.broadcast_optimizer_state(optimizer, root_rank=0)
-        compression = hvd.Compression.twobit(self.THRESHOLD, warmup=self.WARM_UP)
+        compression = hvd.Compression.twobit(self.THRESHOLD, warmup=self._warm_up)
         named = model.named_parameters()
         return model, hvd.DistributedOptimizer(optimizer, named, compression=compression)
 

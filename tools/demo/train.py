@@ -37,6 +37,8 @@ OWN = {
     "fasthorovod-odsgd": FasthorovodOdSgd,
     "fasthorovod-twobit": FasthorovodTwobit,
 }
+# Dense, synchronous steps before those of a codec or a rule: few where only a few are compared.
+WARM_UP = {"train": 200, "compare": 20}
 BLOCK = 10  # steps of a turn
 IDLE_TURNS = 10  # the full training measures a block without communication every so many blocks
 
@@ -69,14 +71,14 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def start_backends(names: list[str], ddp: bool, out: Path) -> list[Backend]:
+def start_backends(names: list[str], job: str, ddp: bool, out: Path) -> list[Backend]:
     """The backends, in the order named; a second one learns rank and size from the first."""
     if ddp:
         return [Ddp(name) for name in names]
     backends: list[Backend] = []
     for name in names:
         if name in OWN:
-            backends.append(OWN[name]())
+            backends.append(OWN[name](WARM_UP[job]))
         elif backends:
             backends.append(Gloo(backends[0].rank, backends[0].size, out.with_suffix(".meet")))
         else:
@@ -231,7 +233,7 @@ def main() -> None:
         train, test = data.training(), data.test()
     except data.DataError as error:
         sys.exit(f"demo: {error}")
-    backends = start_backends(arguments.backend, arguments.ddp, arguments.out)
+    backends = start_backends(arguments.backend, arguments.job, arguments.ddp, arguments.out)
     if arguments.job == "train":
         runs = run_training(arguments, backends[0], train, test)
     else:
