@@ -56,6 +56,17 @@ TEST(BenchCommandLine, TakesACodecThroughTheNamedDoor) {
   }
 }
 
+TEST(BenchCommandLine, RunsMpiBesideWhereMpiCanDoIt) {
+  const auto line = parse_bench_command_line({"allreduce", "--backend", "gloo,mpi", "-t", "int8"});
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->gloo);
+  EXPECT_TRUE(line->mpi);
+  EXPECT_EQ(line->allreduce.repetitions, 5);
+  EXPECT_THAT(refusal({"--backend", "mpi", "-t", "half"}), HasSubstr("goes with integers"));
+  EXPECT_THAT(refusal({"--backend", "mpi", "-o", "avg"}), HasSubstr("goes with integers"));
+  EXPECT_THAT(refusal({"--backend", "nccl"}), HasSubstr("'nccl' is none of gloo, mpi"));
+}
+
 TEST(BenchCommandLine, RoundsSizesDownToWholeElementsOnce) {
   EXPECT_THAT(options({"-b", "4", "-e", "9", "-i", "1"}).counts, ElementsAre(1, 2));
 }

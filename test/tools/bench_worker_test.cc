@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/fasthorovod-bench/gloo_messages.h"
 #include "tools/fasthorovod-bench/line_process.h"
+#include "tools/fasthorovod-bench/worker_messages.h"
 
 namespace fasthorovod::tools {
 namespace {
@@ -43,7 +43,7 @@ TEST(LineProcess, NamesAProgramThatIsNotThere) {
 }
 
 TEST(GlooMessages, ReadSamples) {
-  const auto samples = parse_gloo_samples("12.5:0 1000000.250:3", 2);
+  const auto samples = parse_worker_samples("12.5:0 1000000.250:3", 2);
   ASSERT_TRUE(samples);
   ASSERT_EQ(samples->size(), 2U);
   EXPECT_EQ((*samples)[0].microseconds, 12.5);
@@ -52,18 +52,18 @@ TEST(GlooMessages, ReadSamples) {
 
 TEST(GlooMessages, RefuseWhatMakesNoSense) {
   for (const char* text : {"x", "1", "1:", ":1", "1:2,", "1:2:3", "", "1:2 1:2"}) {
-    EXPECT_FALSE(parse_gloo_samples(text, 1)) << text;
+    EXPECT_FALSE(parse_worker_samples(text, 1)) << text;
   }
-  EXPECT_FALSE(parse_gloo_port("12x"));
-  EXPECT_FALSE(gloo_answer("tookx", "took"));
+  EXPECT_FALSE(parse_worker_port("12x"));
+  EXPECT_FALSE(worker_answer("tookx", "took"));
 }
 
 TEST(GlooMessages, PassOnWhatTheWorkerSaysWentWrong) {
-  const auto answer = gloo_answer("error no memory", "took");
+  const auto answer = worker_answer("error no memory", "took");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().message, "no memory");
-  EXPECT_EQ(gloo_answer("took 1:0", "took").value(), "1:0");
-  EXPECT_EQ(gloo_answer("ready", "ready").value(), "");
+  EXPECT_EQ(worker_answer("took 1:0", "took").value(), "1:0");
+  EXPECT_EQ(worker_answer("ready", "ready").value(), "");
 }
 
 }  // namespace

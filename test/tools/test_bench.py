@@ -51,9 +51,9 @@ def alone(*arguments, **settings):
     )
 
 
-def launched(size, *arguments):
-    """Standard output of rank 0 under the launcher."""
-    done = subprocess.run(
+def launch(size, *arguments):
+    """The benchmark under the launcher, ended."""
+    return subprocess.run(
         [LAUNCHER, "-np", str(size), BENCH, *arguments],
         capture_output=True,
         text=True,
@@ -61,6 +61,11 @@ def launched(size, *arguments):
         check=False,
         env=clean_environment(),
     )
+
+
+def launched(size, *arguments):
+    """Standard output of rank 0 under the launcher."""
+    done = launch(size, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     prefix = "[0]<stdout>:"
     assert all(line.startswith(prefix) for line in done.stdout.splitlines()), done.stdout
@@ -267,6 +272,34 @@ def test_gloo_averages_beside_it():
     operation = ["-e", "4K", "-n", "2", "-t", "float64", "-o", "avg", "--repetitions", "1"]
     lines = launched(3, "allreduce", *operation, "--backend", "gloo", "--python", sys.executable)
     assert [row[7] for row in rows(lines)] == ["0", "0"], lines
+
+
+needs_mpi = pytest.mark.skipif(
+    shutil.which("mpirun") is None
+    or BENCH is None
+    or not Path(BENCH).with_name("fasthorovod-bench-mpi").exists(),
+    reason="mpirun, or fasthorovod-bench-mpi (built where MPI is found), is missing",
+)
+
+
+@needs_launcher
+@needs_mpi
+@pytest.mark.parametrize("operation", ["sum", "max"])
+def test_mpi_runs_beside_it(operation):
+    once = ["--repetitions", "1"]
+    lines = launched(3, *SMALL, *once, "-t", "int32", "-o", operation, "--backend", "mpi")
+    table = rows(lines)
+    assert [(int(row[0]), row[7], row[8]) for row in table] == [
+        (size, "0", name) for size in SIZES for name in ("fasthorovod", "mpi")
+    ], lines
+
+
+@needs_launcher
+@needs_mpi
+def test_an_mpirun_that_is_not_there_is_named():
+    done = launch(2, *SMALL, "--backend", "mpi", "--mpirun", "no-such-mpirun")
+    assert done.returncode != 0
+    assert "cannot start no-such-mpirun" in done.stderr + done.stdout
 
 
 def knows_torch(python):

@@ -108,9 +108,15 @@ void declare_measurement(CLI::App& command, Texts& texts, BenchCommandLine& line
       ->check(CLI::Range(1, kMostRepetitions));
   command
       .add_option("--backend", texts.backends,
-                  "runs it beside ours, taking turns: gloo. Needs torch")
+                  "runs it beside ours, taking turns: gloo, which needs torch, or mpi, which needs "
+                  "mpirun and fasthorovod-bench-mpi, built where MPI was found")
       ->delimiter(',');
   command.add_option("--python", line.python, "the Python that has torch, for --backend gloo")
+      ->capture_default_str();
+  command
+      .add_option("--mpirun", line.mpirun,
+                  "the command and its own options, for --backend mpi, which rank 0 starts; they "
+                  "say where MPI's processes run")
       ->capture_default_str();
   command.add_flag("--json", options.json, "one JSON object a line");
   command.add_option("--trace", options.trace,
@@ -160,15 +166,28 @@ core::Status read_codec(const Texts& texts, AllreduceOptions& options) {
       "--codec {} goes with --datatype float32, --op sum or avg, and --door named", texts.codec));
 }
 
+// What mpi_worker.cc has a name of MPI for.
+core::Status check_mpi(const AllreduceOptions& options) {
+  const bool small = options.type == core::DataType::kFloat16 ||
+                     options.type == core::DataType::kBfloat16 ||
+                     options.type == core::DataType::kBool;
+  if (!small && options.reduction != core::Reduction::kAverage) return {};
+  return bad_option(
+      "--backend mpi goes with integers, float32 and float64, and with sum, prod, min and max");
+}
+
 core::Status read_backends(const Texts& texts, BenchCommandLine& line) {
   for (const std::string& backend : texts.backends) {
-    if (backend != "gloo") {
-      return bad_option(fmt::format("--backend: '{}' is none of gloo", backend));
+    if (backend != "gloo" && backend != "mpi") {
+      return bad_option(fmt::format("--backend: '{}' is none of gloo, mpi", backend));
     }
-    line.gloo = true;
+    (backend == "gloo" ? line.gloo : line.mpi) = true;
+  }
+  if (line.mpi) {
+    if (core::Status can = check_mpi(line.allreduce); !can) return can;
   }
   if (line.allreduce.repetitions == 0) {
-    line.allreduce.repetitions = line.gloo ? kRepetitionsBesideOthers : 1;
+    line.allreduce.repetitions = line.gloo || line.mpi ? kRepetitionsBesideOthers : 1;
   }
   return {};
 }

@@ -13,7 +13,9 @@ struct BenchCommandLine {
   std::string help{};  // not empty: to be printed, and that is all
   AllreduceOptions allreduce{};
   bool gloo = false;               // runs it beside the engine
+  bool mpi = false;                // the same
   std::string python = "python3";  // what has torch, for gloo
+  std::string mpirun = "mpirun";   // with its options, for MPI
 };
 
 /// `arguments` are argv without the program's name. Errors are one sentence, name the option and

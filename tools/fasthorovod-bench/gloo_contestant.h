@@ -28,7 +28,6 @@ class GlooContestant final : public Contestant {
 
  private:
   explicit GlooContestant(std::unique_ptr<LineProcess> process) : process_(std::move(process)) {}
-  core::Result<std::string> hear(std::string_view word);
 
   std::unique_ptr<LineProcess> process_;
   int rank_ = 0;

@@ -15,6 +15,7 @@
 #include "tools/fasthorovod-bench/command_line.h"
 #include "tools/fasthorovod-bench/engine_contestant.h"
 #include "tools/fasthorovod-bench/gloo_contestant.h"
+#include "tools/fasthorovod-bench/mpi_contestant.h"
 #include "tools/fasthorovod-bench/torchrun.h"
 
 namespace {
@@ -47,6 +48,12 @@ Result<std::uint64_t> run(const tools::BenchCommandLine& line, Log& log) {
     if (!started) return std::move(started).error();
     gloo = *std::move(started);
   }
+  std::unique_ptr<tools::MpiContestant> mpi;
+  if (line.mpi) {
+    auto started = tools::MpiContestant::start(line.mpirun, *config);
+    if (!started) return std::move(started).error();
+    mpi = *std::move(started);
+  }
   auto engine = fasthorovod::ops::Engine::start(*config, 0, log);
   if (!engine) return std::move(engine).error();
   tools::EngineContestant ours(**engine, line.allreduce.door, line.allreduce.codec);
@@ -54,6 +61,10 @@ Result<std::uint64_t> run(const tools::BenchCommandLine& line, Log& log) {
   if (gloo != nullptr) {
     if (auto met = gloo->meet(**engine); !met) return std::move(met).error();
     contestants.push_back(gloo.get());
+  }
+  if (mpi != nullptr) {
+    if (auto met = mpi->meet(**engine); !met) return std::move(met).error();
+    contestants.push_back(mpi.get());
   }
   return tools::run_allreduce((*engine)->world(), contestants, line.allreduce);
 }

@@ -1,4 +1,5 @@
-// What is said between fasthorovod-bench and gloo_worker.py, where each line is explained. Pure.
+// What is said between fasthorovod-bench and gloo_worker.py, where each line is explained, or
+// mpi_worker.cc, which follows it. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +13,18 @@
 namespace fasthorovod::tools {
 
 /// The line that starts a turn on `rank` of `size`.
-std::string gloo_run(const Turn& turn, int rank, int size);
+std::string worker_run(const Turn& turn, int rank, int size);
 
 // Errors: what the worker says went wrong (kUnavailable), or a line that makes no sense
 // (kProtocol).
 
 /// What follows the word that is expected.
-core::Result<std::string> gloo_answer(std::string_view line, std::string_view expected);
+core::Result<std::string> worker_answer(std::string_view line, std::string_view expected);
 
 /// What follows "here".
-core::Result<int> parse_gloo_port(std::string_view text);
+core::Result<int> parse_worker_port(std::string_view text);
 
 /// What follows "took": so many samples.
-core::Result<std::vector<Sample>> parse_gloo_samples(std::string_view text, std::size_t count);
+core::Result<std::vector<Sample>> parse_worker_samples(std::string_view text, std::size_t count);
 
 }  // namespace fasthorovod::tools

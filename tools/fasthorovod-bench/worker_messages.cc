@@ -1,4 +1,4 @@
-#include "tools/fasthorovod-bench/gloo_messages.h"
+#include "tools/fasthorovod-bench/worker_messages.h"
 
 #include <fmt/format.h>
 
@@ -21,8 +21,7 @@ std::string hexadecimal(const Pattern& pattern) {
 }
 
 core::Error makes_no_sense(std::string_view text) {
-  return {core::ErrorCode::kProtocol,
-          fmt::format("gloo's worker said \"{}\"", text.substr(0, 200))};
+  return {core::ErrorCode::kProtocol, fmt::format("the worker said \"{}\"", text.substr(0, 200))};
 }
 
 /// Reads a number and takes it away from the text.
@@ -43,14 +42,14 @@ bool take_letter(std::string_view& text, char letter) {
 
 }  // namespace
 
-std::string gloo_run(const Turn& turn, int rank, int size) {
+std::string worker_run(const Turn& turn, int rank, int size) {
   return fmt::format("run {} {} {} {} {} {} {}", turn.count, core::to_string(turn.type),
                      core::to_string(turn.reduction), turn.warm_up, turn.iterations,
                      hexadecimal(contribution(turn.type, turn.reduction, rank)),
                      hexadecimal(expected_result(turn.type, turn.reduction, size)));
 }
 
-core::Result<std::string> gloo_answer(std::string_view line, std::string_view expected) {
+core::Result<std::string> worker_answer(std::string_view line, std::string_view expected) {
   if (line.starts_with(kErrorWord)) {
     return core::Error{core::ErrorCode::kUnavailable, std::string(line.substr(kErrorWord.size()))};
   }
@@ -59,14 +58,14 @@ core::Result<std::string> gloo_answer(std::string_view line, std::string_view ex
   return std::string(line.substr(expected.size() + 1));
 }
 
-core::Result<int> parse_gloo_port(std::string_view text) {
+core::Result<int> parse_worker_port(std::string_view text) {
   std::string_view rest = text;
   const auto port = take_number<int>(rest);
   if (!port || !rest.empty()) return makes_no_sense(text);
   return *port;
 }
 
-core::Result<std::vector<Sample>> parse_gloo_samples(std::string_view text, std::size_t count) {
+core::Result<std::vector<Sample>> parse_worker_samples(std::string_view text, std::size_t count) {
   const std::string_view whole = text;
   std::vector<Sample> samples;
   while (!text.empty()) {
