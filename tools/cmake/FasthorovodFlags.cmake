@@ -45,3 +45,12 @@ if(FASTHOROVOD_SANITIZE)
   add_compile_options(${fasthorovod_sanitize_flags} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(${fasthorovod_sanitize_flags})
 endif()
+
+# For sources of vector kernels that compute. Ranks with unlike processors must round alike: a product and a sum that
+# become one instruction round once instead of twice, and not every instruction set has that one.
+set(fasthorovod_kernel_options -ffp-contract=off)
+if(FASTHOROVOD_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 puts frames that are to outlive their function at addresses that vectors of 64 bytes can not have
+  # (its bug 110027).
+  list(APPEND fasthorovod_kernel_options --param=asan-use-after-return=0)
+endif()
