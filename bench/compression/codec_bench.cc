@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/ops/copy.h"
+#include "bench/copy.h"
 #include "compression/codec_table.h"
 #include "compression/residual.h"
 
