@@ -71,7 +71,7 @@ void repeat(benchmark::State& state, const Work& work) {
     work();
     benchmark::ClobberMemory();
   }
-  ops::count_bytes(state, static_cast<std::size_t>(state.range(0)));
+  bench::count_bytes(state, static_cast<std::size_t>(state.range(0)));
 }
 
 // Values of twobit get smaller with every encoding, so what was lost is put back each time as a
@@ -138,7 +138,7 @@ void add_benches(const CodecInfo& info) {
 }
 
 const bool kAdded = [] {
-  add_bench("copy", ops::copy);
+  add_bench("copy", bench::copy);
   for (const CodecInfo& info : codec_table()) {
     if (info.codec != nullptr) add_benches(info);
   }
