@@ -184,7 +184,12 @@ core::Result<bool> AuxDesk::grant_wants() {
 }
 
 core::Result<bool> AuxDesk::grant(Want& want) {
-  if (!want.taken) want.taken = work_.take(want.peer);
+  if (!want.taken) {
+    want.taken = work_.take(want.peer);
+    // What became possible together with the chunk is known before it: should sending fail, the
+    // auxiliary gives up what it still believes to be parked.
+    if (want.taken) admit_arrivals();
+  }
   if (!want.taken) {
     if (!std::exchange(want.told, true)) {
       post({.kind = AuxAnswer::Kind::kNothing, .peer = want.peer});

@@ -166,6 +166,21 @@ TEST_F(Desk, ParksWhatMayNotStartAndAsksAgain) {
   EXPECT_EQ(answer().kind, AuxAnswer::Kind::kInto);
 }
 
+// An operation that starts while the desk is busy lets an arrival in and a chunk out at once.
+TEST_F(Desk, AdmitsWhatWasParkedBeforeItAssignsAChunk) {
+  work_.park_from(1);
+  ask(arrival(1, 7, 100, Mode::kInto));
+  ask({.kind = AuxRequest::Kind::kWant, .peer = 1});
+  ASSERT_TRUE(serve());
+  EXPECT_EQ(answer().kind, AuxAnswer::Kind::kParked);
+  EXPECT_EQ(answer().kind, AuxAnswer::Kind::kNothing);
+  work_.queue(1, 1, 0, 10, Mode::kInto);
+  work_.before_take([this] { work_.park_from(2); });
+  ASSERT_TRUE(serve());
+  EXPECT_EQ(answer().kind, AuxAnswer::Kind::kInto);
+  EXPECT_EQ(answer().kind, AuxAnswer::Kind::kChunk);
+}
+
 TEST_F(Desk, CallsAnEndUncleanWhenAnAssignedChunkIsLostWithIt) {
   work_.queue(1, 1, 0, 10, Mode::kInto);
   ask({.kind = AuxRequest::Kind::kWant, .peer = 1});

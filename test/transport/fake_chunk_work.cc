@@ -102,6 +102,7 @@ std::vector<FakeChunkWork::Ended> FakeChunkWork::ended() const {
 }
 
 std::optional<OutgoingChunk> FakeChunkWork::take(int peer) {
+  before_take_();
   const std::lock_guard lock(mutex_);
   auto& queue = queues_[peer];
   if (queue.empty() || refuse_takes_) return std::nullopt;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "transport/chunk_work.h"
@@ -42,6 +43,8 @@ class FakeChunkWork final : public ChunkWork {
   /// From now on arrivals of this sequence or a later one are parked.
   void park_from(std::uint64_t sequence);
   void refuse_takes(bool refuse);
+  /// Called before each take(), as if another thread came between. Before the lane runs.
+  void before_take(std::function<void()> hook) { before_take_ = std::move(hook); }
   /// Arrivals of this sequence are an error of the peer.
   void reject(std::uint64_t sequence);
 
@@ -86,6 +89,7 @@ class FakeChunkWork final : public ChunkWork {
   std::map<int, std::deque<Outgoing>> queues_;
   std::map<Key, Outgoing> in_flight_;
   std::map<Key, Incoming> incoming_;
+  std::function<void()> before_take_ = [] {};
   std::uint64_t park_from_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t reject_ = std::numeric_limits<std::uint64_t>::max();
   bool refuse_takes_ = false;
