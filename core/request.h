@@ -52,9 +52,9 @@ struct Request {
   DataType type = DataType::kFloat32;
   Reduction reduction = Reduction::kSum;  // all-reduce only
   int root = -1;                          // broadcast only: a rank of the world, in the group
-  double prescale = 1.0;   // all-reduce: each rank's values are multiplied by it first
-  double postscale = 1.0;  // all-reduce: the result is multiplied by it last
-  CodecChoice codec{};     // all-reduce only
+  double prescale = 1.0;            // all-reduce: each rank's values are multiplied by it first
+  double postscale = 1.0;           // all-reduce: the result is multiplied by it last
+  CodecChoice codec{};              // all-reduce only
   std::vector<std::int64_t> shape;  // empty for a scalar (one element)
   std::string bundle;               // grouped operations: the name they share; empty when alone
   std::uint32_t bundle_size = 0;    // how many requests that bundle has; 0 when alone

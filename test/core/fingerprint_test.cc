@@ -27,7 +27,9 @@ TEST(Fingerprint, ChangesWithEverythingRanksMustAgreeOn) {
       [](PlanItem& item) { item.prescale = 0.5; },
       [](PlanItem& item) { item.postscale = 0.5; },
       [](PlanItem& item) { item.codec.id = CodecId::kTwobit; },
-      [](PlanItem& item) { item.codec = {CodecId::kTwobit, 0.5F}; },
+      [](PlanItem& item) {
+        item.codec = {CodecId::kTwobit, 0.5F};
+      },
       [](PlanItem& item) {
         item.tensors[0].shape = {4, 4};
       },

@@ -172,7 +172,8 @@ TEST_F(Auxiliary, SaysHowMuchOfTheArenaIsMissing) {
 }
 
 // Forks a rank of its own, so that the end of a rank can be looked at; from a process without other
-// threads, for one of them might hold a lock of the allocator at that moment, and the child for ever.
+// threads, for one of them might hold a lock of the allocator at that moment, and the child for
+// ever.
 TEST(AuxiliaryOfAnEndingRank, EndsToo) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer allows no threads in the child of a process that had some";
