@@ -47,6 +47,8 @@ class Auxiliaries final {
 
   /// From now on none of the hooks is called. Their lanes are gone.
   void stop_serving() { server_.reset(); }
+  /// After start_lanes(): what the board's hooks use is there now; see AuxServer::publish().
+  void publish() { server_->publish(); }
 
  private:
   /// Null for none.

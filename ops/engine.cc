@@ -25,6 +25,7 @@ core::Status EngineImpl::launch() {
     ordered_.put_buffers_in(memory_->heap());
   }
   lanes_ = std::make_unique<transport::LaneSet>(std::move(*lanes));
+  if (auxiliaries_) auxiliaries_->publish();
   engine_thread_ = std::thread([this] { control_->run(control_handlers()); });
   return {};
 }

@@ -45,6 +45,10 @@ class AuxServer final {
   /// When it has returned the client is called no more.
   void remove(AuxClient& client);
 
+  /// What the caller did before is seen by every serve() from now on. An auxiliary's message is no
+  /// order between threads of this process.
+  void publish() { const std::lock_guard lock(mutex_); }
+
   /// Something became runnable or startable, or a client has something new.
   void wake();
 
