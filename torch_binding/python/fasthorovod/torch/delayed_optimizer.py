@@ -8,9 +8,7 @@ things, docs/algorithms.md for the formulas.
 
 from __future__ import annotations
 
-import itertools
 import zlib
-from collections import defaultdict
 from contextlib import contextmanager, suppress
 
 import torch
@@ -23,12 +21,10 @@ from .agreement import require_same
 from .flat_memory import FlatMemory, copy_all
 from .functions import broadcast_object
 from .lifecycle import rank
+from .ordinals import next_ordinal
 from .parameter_names import name_parameters
 from .rules import ODSGD
 from .sgd_support import require_sgd
-
-# Two optimizers of one process set never share a name; its ranks make theirs in the same order.
-_ordinals = defaultdict(itertools.count)
 
 
 def _plain_step(optimizer) -> None:
@@ -48,7 +44,7 @@ class Delayed:
         self._rule = rule
         self._process_set = process_set
         self._flat = FlatMemory(trained)
-        self._name = f"delayed.{next(_ordinals[process_set.process_set_id])}"
+        self._name = f"delayed.{next_ordinal('delayed', process_set)}"
         self._exchange = _C.DelayedSgd(
             name=self._name,
             weights=self._flat.weights,

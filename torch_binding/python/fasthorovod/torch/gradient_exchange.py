@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
-from collections import defaultdict
 from dataclasses import dataclass
 
 import torch
 
 from ..common.process_sets import ProcessSet
 from . import mpi_ops
-
-# Two optimizers of one process set never share a name; its ranks make theirs in the same order.
-_ordinals = defaultdict(itertools.count)
+from .ordinals import next_ordinal
 
 
 @dataclass
@@ -36,7 +32,7 @@ class Exchange:
         self.names = names  # parameter -> name
         self.groups = groups  # parameter -> tuple of the parameters that travel with it
         self.settings = settings
-        self.prefix = f"optimizer.{next(_ordinals[settings.process_set.process_set_id])}"
+        self.prefix = f"optimizer.{next_ordinal('optimizer', settings.process_set)}"
         self.seen = dict.fromkeys(names, 0)  # backward passes since the last synchronize
         self.ready = set()  # members of a group that still wait for the others
         self.in_flight = {}  # handle -> [(parameter, its compression, context of that)]

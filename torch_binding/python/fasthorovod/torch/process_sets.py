@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _C
 from ..common import process_sets
 from ..common.process_sets import ProcessSet
+from . import ordinals
 from .handles import operation_name
 
 
@@ -24,6 +25,7 @@ def add_process_set(process_set) -> ProcessSet:
         raise ValueError("this ProcessSet was removed; make a new one")
     operation = _C.add_process_set(operation_name("process_set", None), process_set.ranks)
     operation.finish()
+    ordinals.restart(operation.process_set_id)
     process_sets.register(process_set, operation.process_set_id)
     return process_set
 
