@@ -37,18 +37,6 @@ Submission coded(const std::string& name, Values& values, CodecChoice codec,
   return submission;
 }
 
-core::Status outcome(const core::Result<Handle>& handle) {
-  if (!handle) return handle.error();
-  if (!handle->wait_for(std::chrono::seconds(30)))
-    return core::Error{ErrorCode::kTimedOut, "never completed"};
-  return handle->wait();
-}
-
-void expect_success(const core::Result<Handle>& handle) {
-  const core::Status status = outcome(handle);
-  EXPECT_TRUE(status) << status.error().message;
-}
-
 // A value that every codec brings as it is: -0.5, 0 or 0.5.
 float exact_value(std::size_t index, int rank) {
   return static_cast<float>((index * 7 + static_cast<std::size_t>(rank) * 5) % 3) * 0.5F - 0.5F;

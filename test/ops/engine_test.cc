@@ -18,19 +18,6 @@ namespace {
 
 using core::ErrorCode;
 
-// Waits at most 30 s, so that a lost completion fails the test instead of hanging it.
-core::Status outcome(const core::Result<Handle>& handle) {
-  if (!handle) return handle.error();
-  if (!handle->wait_for(std::chrono::seconds(30)))
-    return core::Error{ErrorCode::kTimedOut, "never completed"};
-  return handle->wait();
-}
-
-void expect_success(const core::Result<Handle>& handle) {
-  const core::Status status = outcome(handle);
-  EXPECT_TRUE(status) << status.error().message;
-}
-
 // The sum over all ranks of (at_rank_zero + rank).
 float sum_over_ranks(int size, float at_rank_zero) {
   float sum = 0;

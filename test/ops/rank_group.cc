@@ -163,4 +163,28 @@ Submission allreduce_of(const std::string& name, std::vector<float>& values,
   return submission;
 }
 
+core::Status outcome(const core::Result<Handle>& handle) {
+  if (!handle) return handle.error();
+  if (!handle->wait_for(std::chrono::seconds(30))) {
+    return core::Error{core::ErrorCode::kInternal, "never completed"};
+  }
+  return handle->wait();
+}
+
+void expect_success(const core::Result<Handle>& handle) {
+  const core::Status status = outcome(handle);
+  EXPECT_TRUE(status) << status.error().message;
+}
+
+void expect_failure(const core::Result<Handle>& handle, core::ErrorCode code,
+                    const std::vector<std::string>& words) {
+  const core::Status status = outcome(handle);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, code) << status.error().message;
+  for (const std::string& word : words) {
+    EXPECT_NE(status.error().message.find(word), std::string::npos)
+        << "'" << word << "' is not in: " << status.error().message;
+  }
+}
+
 }  // namespace fasthorovod::ops::testing

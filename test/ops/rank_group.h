@@ -35,4 +35,11 @@ std::vector<int> run_as_processes(int size, const RankBody& body, const GroupOpt
 Submission allreduce_of(const std::string& name, std::vector<float>& values,
                         core::Reduction reduction = core::Reduction::kSum);
 
+/// Waits at most 30 s, so that a lost completion fails the test instead of hanging it.
+core::Status outcome(const core::Result<Handle>& handle);
+void expect_success(const core::Result<Handle>& handle);
+/// Failed with that code and with all of these words.
+void expect_failure(const core::Result<Handle>& handle, core::ErrorCode code,
+                    const std::vector<std::string>& words);
+
 }  // namespace fasthorovod::ops::testing

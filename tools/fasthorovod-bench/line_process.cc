@@ -11,6 +11,8 @@
 #include <csignal>
 #include <utility>
 
+#include "tools/exec_words.h"
+
 namespace fasthorovod::tools {
 namespace {
 
@@ -33,14 +35,6 @@ class ChildFiles {
  private:
   posix_spawn_file_actions_t actions_{};
 };
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  result.reserve(texts.size() + 1);
-  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
 
 }  // namespace
 

@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 
+#include "tools/exec_words.h"
+
 namespace fasthorovod::tools {
 namespace {
 
@@ -65,14 +67,6 @@ bool wait_at_gate(int gate) {
   const ExecFailure failure{getpid(), errno};
   (void)!write(plan.failures, &failure, sizeof failure);
   _exit(kNeverRan);
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  result.reserve(texts.size() + 1);
-  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
-  result.push_back(nullptr);
-  return result;
 }
 
 }  // namespace
