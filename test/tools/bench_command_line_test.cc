@@ -116,5 +116,37 @@ TEST(BenchCommandLine, HelpsInsteadOfMeasuring) {
   }
 }
 
+StepOptions step_options(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "step");
+  return parse_bench_command_line(arguments).value().step;
+}
+
+std::string step_refusal(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "step");
+  const auto line = parse_bench_command_line(arguments);
+  return line ? "accepted" : line.error().message;
+}
+
+TEST(BenchCommandLine, TakesTheComputationOfSteps) {
+  EXPECT_THAT(step_options({}).compute_ms, ElementsAre(0));
+  const StepOptions given =
+      step_options({"--model", "vgg16", "--scale", "8", "--compute", "0,2.5"});
+  EXPECT_EQ(given.model.name, "vgg16");
+  EXPECT_EQ(given.scale, 8U);
+  EXPECT_THAT(given.compute_ms, ElementsAre(0, 2.5));
+  const StepOptions searched = step_options({"--exposed", "45", "--backend", "one-flow"});
+  EXPECT_DOUBLE_EQ(searched.exposed.value(), 0.45);
+  EXPECT_THAT(searched.compute_ms, testing::IsEmpty());
+}
+
+TEST(BenchCommandLine, RefusesStepsThatMakeNoSense) {
+  EXPECT_THAT(step_refusal({"--model", "vgg"}), HasSubstr("alexnet, vgg16, resnet50, gpt2-small"));
+  EXPECT_THAT(step_refusal({"--backend", "mpi"}), HasSubstr("'mpi' is none of one-flow, gloo"));
+  EXPECT_THAT(step_refusal({"--exposed", "45"}), HasSubstr("goes with --backend one-flow"));
+  EXPECT_THAT(step_refusal({"--exposed", "45", "--compute", "1"}), HasSubstr("--compute"));
+  EXPECT_THAT(step_refusal({"--compute", "-1"}), HasSubstr("--compute"));
+  EXPECT_THAT(step_refusal({"--scale", "0"}), HasSubstr("--scale"));
+}
+
 }  // namespace
 }  // namespace fasthorovod::tools

@@ -9,6 +9,7 @@
 #include "compression/codec_table.h"
 #include "tools/fasthorovod-bench/choices.h"
 #include "tools/fasthorovod-bench/sizes.h"
+#include "tools/fasthorovod-bench/step_command_line.h"
 
 namespace fasthorovod::tools {
 namespace {
@@ -223,6 +224,9 @@ core::Result<BenchCommandLine> parse_bench_command_line(const std::vector<std::s
   declare_sizes(*command, texts);
   declare_operation(*command, texts);
   declare_measurement(*command, texts, line);
+  CLI::App* steps = app.add_subcommand("step", "the gradients of a model in training steps");
+  StepArguments step_arguments;
+  step_arguments.declare(*steps, line);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
@@ -231,8 +235,11 @@ core::Result<BenchCommandLine> parse_bench_command_line(const std::vector<std::s
   } catch (const CLI::Error& error) {
     return bad_option(error.what());
   }
-  if (!command->parsed()) return bad_option("say what to measure: allreduce");
-  if (core::Status status = read_texts(texts, line); !status) return std::move(status).error();
+  if (app.get_subcommands().size() != 1)
+    return bad_option("say what to measure: allreduce or step");
+  line.steps = steps->parsed();
+  core::Status read = line.steps ? step_arguments.read(line) : read_texts(texts, line);
+  if (!read) return std::move(read).error();
   return line;
 }
 

@@ -6,14 +6,18 @@
 
 #include "core/result.h"
 #include "tools/fasthorovod-bench/allreduce.h"
+#include "tools/fasthorovod-bench/step.h"
 
 namespace fasthorovod::tools {
 
 struct BenchCommandLine {
   std::string help{};  // not empty: to be printed, and that is all
+  bool steps = false;  // what to measure: steps, or all-reduces
   AllreduceOptions allreduce{};
+  StepOptions step{};
   bool gloo = false;               // runs it beside the engine
   bool mpi = false;                // the same
+  bool one_flow = false;           // the same, the engine with one flow to each peer
   std::string python = "python3";  // what has torch, for gloo
   std::string mpirun = "mpirun";   // with its options, for MPI
 };

@@ -2,32 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "core/clock.h"
 #include "tools/fasthorovod-bench/codec_pattern.h"
-#include "tools/fasthorovod-bench/exchange.h"
+#include "tools/fasthorovod-bench/lineup.h"
 
 namespace fasthorovod::tools {
-namespace {
-
-constexpr std::size_t kTime = 0;
-constexpr std::size_t kWrong = 1;
-
-/// `all` holds time and errors of each rank.
-Sample merge(const std::vector<double>& all) {
-  Sample sample;
-  for (std::size_t at = 0; at < all.size(); at += 2) {
-    sample.microseconds = std::max(sample.microseconds, all[at + kTime]);
-    sample.wrong += static_cast<std::uint64_t>(all[at + kWrong]);
-  }
-  return sample;
-}
-
-}  // namespace
-
 core::Result<ops::Handle> EngineContestant::submit(const Turn& turn) {
   if (door_ == BenchDoor::kNamed) {
     ops::Submission submission;
@@ -72,23 +54,18 @@ core::Result<std::vector<Sample>> EngineContestant::take(const Turn& turn) {
   const Pattern own_values = own(turn);
   const Pattern right_values = expected(turn);
   values_.resize(turn.count * core::size_of(turn.type));
-  std::vector<Sample> samples;
-  std::vector<double> last{0, 0};
-  // One more round than there are iterations: the exchange of the last.
-  for (int i = -turn.warm_up; i <= turn.iterations; ++i) {
-    if (i < turn.iterations) fill(values_, own_values);
-    core::Result<std::vector<double>> all = exchange_numbers(engine_, last);
-    if (!all) return std::move(all).error();
-    if (i > 0) samples.push_back(merge(*all));
-    if (i == turn.iterations) break;
+  Lineup lineup(engine_);
+  for (int i = -turn.warm_up; i < turn.iterations; ++i) {
+    fill(values_, own_values);
+    if (core::Status met = lineup.meet(); !met) return std::move(met).error();
     const core::TimePoint start = core::Clock::now();
     if (core::Status status = allreduce(turn); !status) return std::move(status).error();
     const std::chrono::duration<double, std::micro> took = core::Clock::now() - start;
-    // What was wrong in the warm-up is kept until a sample takes it along.
-    const double before = i > 0 ? 0 : last[kWrong];
-    last = {took.count(), before + static_cast<double>(count_wrong(values_, right_values))};
+    lineup.add(took.count(), count_wrong(values_, right_values), i >= 0);
   }
-  return samples;
+  // That of the last iteration.
+  if (core::Status met = lineup.meet(); !met) return std::move(met).error();
+  return lineup.samples();
 }
 
 }  // namespace fasthorovod::tools

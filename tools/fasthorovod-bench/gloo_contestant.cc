@@ -53,11 +53,14 @@ core::Status GlooContestant::meet(ops::Engine& engine) {
 }
 
 core::Result<std::vector<Sample>> GlooContestant::take(const Turn& turn) {
-  if (core::Status told = process_->tell(worker_run(turn, rank_, size_)); !told)
-    return std::move(told).error();
+  return ask(worker_run(turn, rank_, size_), turn.iterations);
+}
+
+core::Result<std::vector<Sample>> GlooContestant::ask(const std::string& line, int samples) {
+  if (core::Status told = process_->tell(line); !told) return std::move(told).error();
   core::Result<std::string> answer = hear_answer(*process_, "took");
   if (!answer) return std::move(answer).error().with_context("gloo");
-  return parse_worker_samples(*answer, static_cast<std::size_t>(turn.iterations));
+  return parse_worker_samples(*answer, static_cast<std::size_t>(samples));
 }
 
 }  // namespace fasthorovod::tools

@@ -24,7 +24,12 @@ class GlooContestant final : public Contestant {
   core::Status meet(ops::Engine& engine);
 
   [[nodiscard]] std::string_view name() const override { return "gloo"; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
   core::Result<std::vector<Sample>> take(const Turn& turn) override;
+
+  /// Sends the workers a line that asks for so many samples. All ranks call it.
+  core::Result<std::vector<Sample>> ask(const std::string& line, int samples);
 
  private:
   explicit GlooContestant(std::unique_ptr<LineProcess> process) : process_(std::move(process)) {}

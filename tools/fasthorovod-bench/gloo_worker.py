@@ -11,6 +11,11 @@ and talks to it over standard input and output, a line a message:
                                   in hexadecimal digits; the answer is "took" and, for each
                                   iteration, the microseconds of the slowest rank, a colon, and how
                                   many values were wrong
+    step COMPUTE_US FORWARD SCALE WARM_UP STEPS CONTRIBUTION RESULT ELEMENTS:READY,...
+                                  training steps (see step_contestant.h) in which gradients of so
+                                  many elements are there after that part of the backward pass;
+                                  they are put in buckets as DistributedDataParallel does it; the
+                                  answer is as above
     error TEXT                    the answer to anything that failed, and the last word
 
 It ends with its standard input.
@@ -23,6 +28,8 @@ from datetime import timedelta
 
 PERIOD = 7
 LIMIT = timedelta(seconds=60)
+# Of DistributedDataParallel: bytes of the first bucket, and of the others.
+FIRST_BUCKET, OTHER_BUCKETS = 1 << 20, 25 << 20
 OPERATIONS = {"average": "AVG", "sum": "SUM", "min": "MIN", "max": "MAX", "product": "PRODUCT"}
 
 
@@ -115,6 +122,47 @@ class Gloo:
             last = [took / 1000, before + count_wrong(bits, expected)]
         return samples
 
+    def exchange_gradients(self, start, compute_us, buckets):
+        """One step; its time in nanoseconds."""
+        works = []
+        for ready, bucket in buckets:
+            time.sleep(max(0, start + compute_us * ready * 1000 - time.perf_counter_ns()) / 1e9)
+            works.append(self.group.allreduce([bucket]))
+        for work in works:
+            work.wait()
+        return time.perf_counter_ns() - start
+
+    def steps(self, compute_us, buckets, warm_up, steps, own, expected):
+        """The loop of step_contestant.h; samples as run() gives them."""
+        own, expected = (
+            self.torch.frombuffer(bytearray(x), dtype=self.torch.int32) for x in (own, expected)
+        )
+        views = [bucket.view(self.torch.int32) for _, bucket in buckets]
+        last, samples = [0.0, 0.0], []
+        for i in range(-warm_up, steps + 1):
+            for view in views:
+                fill(view, own)
+            times, wrong = self.exchange(last).unbind(1)
+            if i > 0:
+                samples.append((times.max().item(), int(wrong.sum().item())))
+            if i == steps:
+                return samples
+            took = self.exchange_gradients(time.perf_counter_ns(), compute_us, buckets)
+            before = 0 if i > 0 else last[1]
+            last = [took / 1000, before + sum(count_wrong(view, expected) for view in views)]
+        return samples
+
+    def buckets(self, forward, scale, gradients):
+        """Buckets of float32, and after which part of a step's computation each is there."""
+        made, elements, limit = [], 0, FIRST_BUCKET // scale
+        for position, (count, ready) in enumerate(gradients, 1):
+            elements += count
+            if 4 * elements >= limit or position == len(gradients):
+                bucket = self.torch.empty(elements, dtype=self.torch.float32)
+                made.append((forward + (1 - forward) * ready, bucket))
+                elements, limit = 0, OTHER_BUCKETS // scale
+        return made
+
 
 def whole_periods(values):
     """A view of one row a period, and what is left."""
@@ -141,13 +189,23 @@ def answer(gloo, words):
     if words[0] == "meet":
         gloo.meet(int(words[1]))
         return "ready"
-    _run, count, kind, operation, warm_up, iterations, own, expected = words
-    numbers = map(int, (count, warm_up, iterations))
-    count, warm_up, iterations = numbers
-    samples = gloo.run(
-        count, kind, operation, warm_up, iterations, bytes.fromhex(own), bytes.fromhex(expected)
-    )
+    samples = {"run": run_answer, "step": step_answer}[words[0]](gloo, *words[1:])
     return "took " + " ".join(f"{time_us:.3f}:{wrong}" for time_us, wrong in samples)
+
+
+def run_answer(gloo, count, kind, operation, warm_up, iterations, own, expected):
+    """What a line "run" asks for."""
+    own, expected = bytes.fromhex(own), bytes.fromhex(expected)
+    return gloo.run(int(count), kind, operation, int(warm_up), int(iterations), own, expected)
+
+
+def step_answer(gloo, compute_us, forward, scale, warm_up, steps, own, expected, gradients):
+    """What a line "step" asks for."""
+    pairs = [pair.split(":") for pair in gradients.split(",")]
+    gradients = [(int(elements), float(ready)) for elements, ready in pairs]
+    buckets = gloo.buckets(float(forward), int(scale), gradients)
+    own, expected = bytes.fromhex(own), bytes.fromhex(expected)
+    return gloo.steps(float(compute_us), buckets, int(warm_up), int(steps), own, expected)
 
 
 def main():

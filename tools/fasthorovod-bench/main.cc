@@ -14,8 +14,11 @@
 #include "tools/fasthorovod-bench/allreduce.h"
 #include "tools/fasthorovod-bench/command_line.h"
 #include "tools/fasthorovod-bench/engine_contestant.h"
+#include "tools/fasthorovod-bench/engine_steps.h"
 #include "tools/fasthorovod-bench/gloo_contestant.h"
+#include "tools/fasthorovod-bench/gloo_steps.h"
 #include "tools/fasthorovod-bench/mpi_contestant.h"
+#include "tools/fasthorovod-bench/step.h"
 #include "tools/fasthorovod-bench/torchrun.h"
 
 namespace {
@@ -37,36 +40,84 @@ Result<Config> read_environment(Log& log) {
   return std::move(parsed->config);
 }
 
+// They start before the engine's threads and descriptors are there; torch loads while ranks meet.
+struct Others {
+  std::unique_ptr<tools::GlooContestant> gloo;
+  std::unique_ptr<tools::MpiContestant> mpi;
+};
+
+Result<Others> start_others(const tools::BenchCommandLine& line, const Config& config) {
+  Others others;
+  if (line.gloo) {
+    auto started = tools::GlooContestant::start(line.python, config);
+    if (!started) return std::move(started).error();
+    others.gloo = *std::move(started);
+  }
+  if (line.mpi) {
+    auto started = tools::MpiContestant::start(line.mpirun, config);
+    if (!started) return std::move(started).error();
+    others.mpi = *std::move(started);
+  }
+  return others;
+}
+
+fasthorovod::core::Status meet(const Others& others, fasthorovod::ops::Engine& engine) {
+  if (others.gloo != nullptr) {
+    if (auto met = others.gloo->meet(engine); !met) return met;
+  }
+  return others.mpi == nullptr ? fasthorovod::core::Status() : others.mpi->meet(engine);
+}
+
 /// How many values were wrong.
+Result<std::uint64_t> run_allreduce(const tools::BenchCommandLine& line, const Config& config,
+                                    const Others& others, Log& log) {
+  auto engine = fasthorovod::ops::Engine::start(config, 0, log);
+  if (!engine) return std::move(engine).error();
+  if (auto met = meet(others, **engine); !met) return std::move(met).error();
+  tools::EngineContestant ours(**engine, line.allreduce.door, line.allreduce.codec);
+  std::vector<tools::Contestant*> contestants{&ours};
+  if (others.gloo != nullptr) contestants.push_back(others.gloo.get());
+  if (others.mpi != nullptr) contestants.push_back(others.mpi.get());
+  return tools::run_allreduce((*engine)->world(), contestants, line.allreduce);
+}
+
+/// The same. Each turn has an engine of its own; the first one is for the ranks to meet.
+Result<std::uint64_t> run_steps(const tools::BenchCommandLine& line, const Config& config,
+                                const Others& others, Log& log) {
+  tools::Epochs epochs;
+  fasthorovod::core::World world;
+  {
+    auto engine = fasthorovod::ops::Engine::start(config, epochs.next(), log);
+    if (!engine) return std::move(engine).error();
+    if (auto met = meet(others, **engine); !met) return std::move(met).error();
+    world = (*engine)->world();
+  }
+  const auto gradients = tools::backward_gradients(line.step.model.layers(), line.step.scale);
+  tools::EngineSteps ours("fasthorovod", config, gradients, epochs, log);
+  std::vector<std::unique_ptr<tools::StepContestant>> rest;
+  if (others.gloo != nullptr) {
+    rest.push_back(std::make_unique<tools::GlooSteps>(*others.gloo, gradients, line.step.scale));
+  }
+  if (line.one_flow) {
+    Config one_flow = config;
+    one_flow.lanes = 1;
+    one_flow.auxiliaries = 0;
+    one_flow.flows = 1;
+    rest.push_back(
+        std::make_unique<tools::EngineSteps>("one-flow", one_flow, gradients, epochs, log));
+  }
+  std::vector<tools::StepContestant*> contestants{&ours};
+  for (const auto& contestant : rest) contestants.push_back(contestant.get());
+  return tools::run_steps(world, contestants, line.step, gradients);
+}
+
 Result<std::uint64_t> run(const tools::BenchCommandLine& line, Log& log) {
   Result<Config> config = read_environment(log);
   if (!config) return std::move(config).error();
-  // Before the engine's threads and descriptors are there; torch loads while the ranks meet.
-  std::unique_ptr<tools::GlooContestant> gloo;
-  if (line.gloo) {
-    auto started = tools::GlooContestant::start(line.python, *config);
-    if (!started) return std::move(started).error();
-    gloo = *std::move(started);
-  }
-  std::unique_ptr<tools::MpiContestant> mpi;
-  if (line.mpi) {
-    auto started = tools::MpiContestant::start(line.mpirun, *config);
-    if (!started) return std::move(started).error();
-    mpi = *std::move(started);
-  }
-  auto engine = fasthorovod::ops::Engine::start(*config, 0, log);
-  if (!engine) return std::move(engine).error();
-  tools::EngineContestant ours(**engine, line.allreduce.door, line.allreduce.codec);
-  std::vector<tools::Contestant*> contestants{&ours};
-  if (gloo != nullptr) {
-    if (auto met = gloo->meet(**engine); !met) return std::move(met).error();
-    contestants.push_back(gloo.get());
-  }
-  if (mpi != nullptr) {
-    if (auto met = mpi->meet(**engine); !met) return std::move(met).error();
-    contestants.push_back(mpi.get());
-  }
-  return tools::run_allreduce((*engine)->world(), contestants, line.allreduce);
+  Result<Others> others = start_others(line, *config);
+  if (!others) return std::move(others).error();
+  return line.steps ? run_steps(line, *config, *others, log)
+                    : run_allreduce(line, *config, *others, log);
 }
 
 }  // namespace

@@ -49,6 +49,20 @@ std::string worker_run(const Turn& turn, int rank, int size) {
                      hexadecimal(expected_result(turn.type, turn.reduction, size)));
 }
 
+std::string worker_step(const StepTurn& turn, const std::vector<Gradient>& gradients,
+                        std::uint64_t scale, int rank, int size) {
+  constexpr core::DataType kType = core::DataType::kFloat32;
+  constexpr core::Reduction kSum = core::Reduction::kSum;
+  std::string line =
+      fmt::format("step {} {} {} {} {} {} {} ", turn.compute_us, kForward, scale, turn.warm_up,
+                  turn.steps, hexadecimal(contribution(kType, kSum, rank)),
+                  hexadecimal(expected_result(kType, kSum, size)));
+  for (std::size_t at = 0; at < gradients.size(); ++at) {
+    line += fmt::format("{}{}:{}", at == 0 ? "" : ",", gradients[at].elements, gradients[at].ready);
+  }
+  return line;
+}
+
 core::Result<std::string> worker_answer(std::string_view line, std::string_view expected) {
   if (line.starts_with(kErrorWord)) {
     return core::Error{core::ErrorCode::kUnavailable, std::string(line.substr(kErrorWord.size()))};
