@@ -69,6 +69,11 @@ function(fasthorovod_test folder)
   target_link_libraries(${target} PRIVATE fasthorovod_flags fasthorovod::${folder} ${arg_LINK} GTest::gmock
                                           GTest::gtest_main)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  # The libraries are what is optimised and watched. A test's own source takes twice as long to compile with both.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if("undefined" IN_LIST FASTHOROVOD_SANITIZE)
+    target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
+  endif()
   if(arg_WITH_AUX)
     add_dependencies(${target} fasthorovod-aux)
     target_compile_definitions(${target} PRIVATE FASTHOROVOD_AUX_FOLDER="$<TARGET_FILE_DIR:fasthorovod-aux>")
