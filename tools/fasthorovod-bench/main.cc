@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "ops/engine.h"
 #include "tools/fasthorovod-bench/allreduce.h"
+#include "tools/fasthorovod-bench/back_to_back_run.h"
 #include "tools/fasthorovod-bench/command_line.h"
 #include "tools/fasthorovod-bench/engine_contestant.h"
 #include "tools/fasthorovod-bench/gloo_contestant.h"
@@ -57,6 +58,7 @@ Result<std::uint64_t> run(const tools::BenchCommandLine& line, Log& log) {
   auto engine = fasthorovod::ops::Engine::start(*config, 0, log);
   if (!engine) return std::move(engine).error();
   tools::EngineContestant ours(**engine, line.allreduce.door, line.allreduce.codec);
+  if (line.allreduce.back_to_back) return tools::run_back_to_back(**engine, ours, line.allreduce);
   std::vector<tools::Contestant*> contestants{&ours};
   if (gloo != nullptr) {
     if (auto met = gloo->meet(**engine); !met) return std::move(met).error();
