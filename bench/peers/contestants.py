@@ -53,6 +53,8 @@ class Contestant:
     settings: dict[str, str] = field(default_factory=dict)
     default: bool = True
     between_hosts_only: bool = False
+    program: str = ""  # another one than that of ours
+    arguments: tuple[str, ...] = ()
 
 
 CONTESTANTS = (
@@ -84,6 +86,25 @@ def contestants_of(case: Case, names: list[str]) -> list[Contestant]:
     ]
 
 
+def variant(words: list[str]) -> Contestant:
+    """Another one of ours, from its name and KEY=VALUE words."""
+    name, *pairs = words
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--variant {name}: '{pair}' is not KEY=VALUE")
+        settings[key] = value
+    program, arguments = settings.pop("BENCH", ""), settings.pop("ARGUMENTS", "")
+    return Contestant(
+        f"ours-{name}",
+        "ours",
+        settings=settings,
+        program=program,
+        arguments=tuple(arguments.split()),
+    )
+
+
 def clean_environment() -> dict[str, str]:
     """This environment without settings of any contestant."""
     return {k: v for k, v in os.environ.items() if not k.startswith(NOT_TO_INHERIT)}
@@ -98,8 +119,9 @@ def ours(case: Case, contestant: Contestant, task: Task, programs: Programs, pla
     """Ranks of fasthorovod-bench, which meet at the first host."""
     pace = ["--budget", str(task.budget_s)] if task.budget_s else ["-n", str(task.iterations)]
     form = ["--trace", "-"] if task.trace else ["--json"]
-    command = [programs.bench, "allreduce", "--sizes", sizes_text(task.sizes)]
-    command += ["--back-to-back", "-w", "1", *pace, *form]
+    program = contestant.program or programs.bench
+    command = [program, "allreduce", "--sizes", sizes_text(task.sizes)]
+    command += ["--back-to-back", "-w", "1", *pace, *form, *contestant.arguments]
     return [
         Process(
             case.host_of(rank),

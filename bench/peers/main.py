@@ -21,9 +21,12 @@ sys.path.insert(0, str(ROOT / "test/netlab"))
 
 from cases import CASES, Case, case_named  # noqa: E402
 from contest import Contest, Place, Plan  # noqa: E402
-from contestants import CONTESTANTS, Programs, contestants_of  # noqa: E402
+from contestants import CONTESTANTS, Programs, contestants_of, variant  # noqa: E402
+from cut import CutContest  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 from others import Autogroup  # noqa: E402
+from plot import plot  # noqa: E402
+from results import Results  # noqa: E402
 from shapes import apply  # noqa: E402
 from table import HEADINGS, SUMMARY_HEADINGS, markdown, rows, summary_rows  # noqa: E402
 
@@ -48,6 +51,15 @@ def parse_arguments() -> argparse.Namespace:
         default=[],
         metavar="NAME",
         help="TCP's congestion control; default: cubic and bbr, with --quick the system's",
+    )
+    parser.add_argument(
+        "--variant",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("NAME", "KEY=VALUE"),
+        help="another one of ours, with these variables; BENCH=FILE is its program, "
+        "ARGUMENTS=WORDS are more of its options",
     )
     parser.add_argument("--repetitions", type=int, help="default: 5, with --quick 1")
     parser.add_argument("--largest", type=int, help="bytes; leaves larger sizes out")
@@ -96,29 +108,34 @@ class Comparison:
         secret.touch(mode=0o600)
         secret.write_text(secrets.token_hex(32))
         self.programs = Programs(arguments.bench, arguments.programs, secret, folder)
+        self.variants = [variant(words) for words in arguments.variant]
         self.plan, self.peers, self.out = plan_of(arguments), arguments.peer, arguments.out
         self.log = self.out / "results.jsonl"
         self.table, self.summary, self.others = [], [], []
 
     def case(self, case: Case, congestions: list[str]) -> None:
         """Makes the hosts of a case and measures under each congestion control."""
-        contestants = contestants_of(case, self.peers)
+        contestants = contestants_of(case, self.peers) + self.variants
+        results = {}
         with Hosts(case.hosts, LIFETIME_S) as hosts:
             for host in hosts if case.hosts > 1 else ():
                 apply(host, case.shape)
             for congestion in congestions if case.hosts > 1 else [""]:
                 for host in hosts if congestion else ():
                     host.control_congestion(congestion)
-                self.contest(case, congestion, hosts, contestants)
+                results[congestion] = self.contest(case, congestion, hosts, contestants)
+        plot(self.out, case, results)
 
-    def contest(self, case: Case, congestion: str, hosts: list, contestants: list) -> None:
+    def contest(self, case: Case, congestion: str, hosts: list, contestants: list) -> Results:
         """Measures, and adds to the tables."""
         label = {"case": case.name, "congestion": congestion}
-        contest = Contest(Place(case, hosts, self.programs), self.plan, self.log, label)
+        kind = CutContest if case.cut else Contest
+        contest = kind(Place(case, hosts, self.programs), self.plan, self.log, label)
         results = contest.run(contestants)
         self.others += contest.others
         self.table += rows(case, congestion, results)
         self.summary += summary_rows(case, congestion, results)
+        return results
 
     def report(self) -> str:
         """Everything as text."""
