@@ -32,6 +32,11 @@ core::Result<ops::Handle> EngineContestant::submit(const Turn& turn) {
   return engine_.submit_ordered(std::move(operation));
 }
 
+std::span<std::byte> EngineContestant::make_room(const Turn& turn) {
+  values_.resize(turn.count * core::size_of(turn.type));
+  return values_;
+}
+
 core::Status EngineContestant::allreduce(const Turn& turn) {
   core::Result<ops::Handle> handle = submit(turn);
   if (!handle) return std::move(handle).error();
@@ -53,7 +58,7 @@ Pattern EngineContestant::expected(const Turn& turn) const {
 core::Result<std::vector<Sample>> EngineContestant::take(const Turn& turn) {
   const Pattern own_values = own(turn);
   const Pattern right_values = expected(turn);
-  values_.resize(turn.count * core::size_of(turn.type));
+  make_room(turn);
   Lineup lineup(engine_);
   for (int i = -turn.warm_up; i < turn.iterations; ++i) {
     fill(values_, own_values);

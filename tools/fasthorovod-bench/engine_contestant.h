@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/codec_choice.h"
@@ -21,11 +22,16 @@ class EngineContestant final : public Contestant {
   [[nodiscard]] std::string_view name() const override { return "fasthorovod"; }
   core::Result<std::vector<Sample>> take(const Turn& turn) override;
 
- private:
-  core::Result<ops::Handle> submit(const Turn& turn);
+  /// The buffer of a turn, which stays until the next call.
+  std::span<std::byte> make_room(const Turn& turn);
+  /// Of that buffer, in place.
   core::Status allreduce(const Turn& turn);
+  /// What this rank puts in, and what must come out.
   [[nodiscard]] Pattern own(const Turn& turn) const;
   [[nodiscard]] Pattern expected(const Turn& turn) const;
+
+ private:
+  core::Result<ops::Handle> submit(const Turn& turn);
 
   ops::Engine& engine_;
   const BenchDoor door_;
