@@ -26,6 +26,7 @@ from cut import CutContest  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 from others import Autogroup  # noqa: E402
 from plot import plot  # noqa: E402
+from process_set import adopt_orphans  # noqa: E402
 from results import Results  # noqa: E402
 from shapes import apply  # noqa: E402
 from table import HEADINGS, SUMMARY_HEADINGS, markdown, rows, summary_rows  # noqa: E402
@@ -160,6 +161,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(reason)
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "results.jsonl").write_text("")
+    adopt_orphans()
     start = time.monotonic()
     with Autogroup() as ahead, tempfile.TemporaryDirectory() as folder:
         print("priority over other sessions: " + ("yes" if ahead else "not allowed"), flush=True)

@@ -44,6 +44,7 @@ class Autogroup:
 
     FILE = Path("/proc/self/autogroup")
     NICE = -15
+    VARIABLE = "PEERS_AUTOGROUP"  # for ranks that get sessions of their own
 
     def __enter__(self) -> bool:
         """Whether it was allowed."""
@@ -54,8 +55,10 @@ class Autogroup:
         except (OSError, IndexError):
             return False
         self._before = before
+        os.environ[self.VARIABLE] = str(self.NICE)
         return True
 
     def __exit__(self, *_exception) -> None:
         if self._before is not None:
+            del os.environ[self.VARIABLE]
             self.FILE.write_text(self._before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
@@ -49,6 +50,23 @@ def children_of(pids: list[int]) -> list[int]:
     return family
 
 
+def adopt_orphans() -> None:
+    """From now on, processes whose parent ends become children of this one: MPI leaves some behind,
+    whose processor time counts, and which have to end."""
+    set_child_subreaper = 36
+    if ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "cannot adopt orphans")
+
+
+def reap(pids: list[int]) -> None:
+    """Takes leave of those that have ended."""
+    for pid in pids:
+        try:
+            os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:  # not a child of this process, or not any more
+            continue
+
+
 def send_signal(pids: list[int], number: int) -> None:
     """To those that are still there."""
     for pid in pids:
@@ -68,6 +86,7 @@ class ProcessSet:
         self._rest = b""
 
     def __enter__(self) -> ProcessSet:
+        self._before = set(children_of([os.getpid()]))
         self._errors = tempfile.TemporaryFile()
         self._out, out = os.pipe()
         try:
@@ -79,11 +98,9 @@ class ProcessSet:
     def __exit__(self, *_exception) -> None:
         running = [process.pid for process in self._processes if process.poll() is None]
         if running:
-            family = children_of(running)
             send_signal(running, signal.SIGTERM)  # mpirun ends its ranks then
             self._wait(FAREWELL_S)
-            send_signal([pid for pid in family if Path(f"/proc/{pid}").exists()], signal.SIGKILL)
-            self._wait(ENDING_S)
+        self._end_all()
         os.close(self._out)
         self._errors.close()
 
@@ -113,6 +130,22 @@ class ProcessSet:
         """The end of what the processes wrote to standard error."""
         self._errors.seek(0)
         return " ".join(self._errors.read().decode(errors="replace").split())[-600:]
+
+    def _left(self) -> list[int]:
+        """What has come of this set and is still there, adopted orphans too."""
+        return [pid for pid in children_of([os.getpid()]) if pid not in self._before]
+
+    def _end_all(self) -> None:
+        """Lets what is left end by itself for a moment, and then kills it."""
+        deadline = time.monotonic() + FAREWELL_S
+        while left := self._left():
+            if time.monotonic() > deadline:
+                send_signal(left, signal.SIGKILL)
+            self._wait(0)
+            reap([pid for pid in left if pid not in {process.pid for process in self._processes}])
+            if time.monotonic() > deadline + ENDING_S:
+                raise RuntimeError(f"processes {left} do not end")
+            time.sleep(0.01)
 
     def _wait(self, seconds: float) -> bool:
         """Whether all have ended in time."""
