@@ -146,7 +146,10 @@ def mpi_task(kind: str, task: Task, programs: Programs) -> list[str]:
 
 def openmpi(case: Case, contestant: Contestant, task: Task, programs: Programs, places: list[str]):
     """mpirun on the first host. On one host it uses shared memory, as it does by itself."""
-    command = ["mpirun.openmpi", "-np", str(case.ranks), "--bind-to", "none", "--oversubscribe"]
+    command = ["mpirun.openmpi", "-np", str(case.ranks), "--bind-to", "none"]
+    if case.ranks > os.cpu_count():
+        # It thinks that each host has processors of its own, and would never let go of one.
+        command += ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
     if case.hosts > 1:
         hosts = ",".join(f"{place}:{case.ranks_a_host}" for place in places)
         transports = "tcp,self" if case.ranks_a_host == 1 else "tcp,vader,self"
