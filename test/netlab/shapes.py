@@ -7,11 +7,11 @@
 Shaping is at each host's way out. A packet of 64 KiB, as the kernel hands them to a virtual card,
 passes as one, so less than that a flow is not capped. Rates are as tc writes them.
 
-The cap for each flow is a tree of token buckets (htb): the link at the root, under it 64 x 64
-leaves, each capped. Two steps of a hash (u32) find the leaf of a TCP packet: six bits of its source
-port the row, six bits of its destination port the column. They are bits 1 to 6, since Linux gives
-connections that one program makes one after another even ports, a few apart, so these never share
-a leaf; others do so once in 64 times. Leaves that are busy share the link evenly.
+The cap for each flow is a tree of token buckets (htb): the link at the root, under it 32 x 32
+leaves, each capped. Two steps of a hash (u32) find the leaf of a TCP packet: five bits of its
+source port the row, five bits of its destination port the column. They are bits 1 to 5, since
+Linux gives connections that one program makes one after another even ports, a few apart, so these
+never share a leaf; others rarely do. Leaves that are busy share the link evenly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 DEVICE = "eth0"
-SIDE = 64  # leaves are a square
+SIDE = 32  # leaves are a square
 FIRST_LEAF = 0x1000
 ROWS = 0x200  # the hash table whose buckets are rows
 COLUMNS = 0x300  # the first of the tables, one a row, whose buckets are columns
@@ -110,12 +110,12 @@ def capped_flows(link: str, flow: str) -> list[str]:
         # The ports follow the IP header, whose length is skipped here: 20 bytes in, 22 bytes in.
         hash_filter(
             "800::",
-            f"{tcp} link {ROWS:x}: offset at 0 mask 0x0f00 shift 6 hashkey mask 0x007e0000 at 20",
+            f"{tcp} link {ROWS:x}: offset at 0 mask 0x0f00 shift 6 hashkey mask 0x003e0000 at 20",
         ),
     ]
     for row in range(SIDE):
         columns = COLUMNS + row
-        to_columns = f"{tcp} link {columns:x}: hashkey mask 0x0000007e at 20"
+        to_columns = f"{tcp} link {columns:x}: hashkey mask 0x0000003e at 20"
         commands.append(hash_filter(f"{ROWS:x}:{row:x}:", to_columns))
         commands += [
             hash_filter(
