@@ -161,7 +161,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(reason)
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "results.jsonl").write_text("")
-    adopt_orphans()
+    adopt_orphans(True)
     start = time.monotonic()
     with Autogroup() as ahead, tempfile.TemporaryDirectory() as folder:
         print("priority over other sessions: " + ("yes" if ahead else "not allowed"), flush=True)

@@ -50,11 +50,11 @@ def children_of(pids: list[int]) -> list[int]:
     return family
 
 
-def adopt_orphans() -> None:
-    """From now on, processes whose parent ends become children of this one: MPI leaves some behind,
-    whose processor time counts, and which have to end."""
+def adopt_orphans(adopt: bool) -> None:
+    """Whether processes whose parent ends become children of this one: MPI leaves some, whose
+    processor time counts, and which have to end."""
     set_child_subreaper = 36
-    if ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, 1, 0, 0, 0) != 0:
+    if ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, int(adopt), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot adopt orphans")
 
 

@@ -67,6 +67,23 @@ TEST(BenchCommandLine, RunsMpiBesideWhereMpiCanDoIt) {
   EXPECT_THAT(refusal({"--backend", "nccl"}), HasSubstr("'nccl' is none of gloo, mpi"));
 }
 
+TEST(BenchCommandLine, TakesAListOfSizes) {
+  EXPECT_THAT(options({"--sizes", "4K,64,1M"}).counts, ElementsAre(1024, 16, 262144));
+  EXPECT_THAT(refusal({"--sizes", "4K,2"}), HasSubstr("one float32 has 4 bytes"));
+  EXPECT_THAT(refusal({"--sizes", "4K,many"}), HasSubstr("--sizes"));
+  EXPECT_THAT(refusal({"--sizes", "4K", "-b", "4K"}), HasSubstr("--sizes"));
+}
+
+TEST(BenchCommandLine, MeasuresBackToBackAlone) {
+  const AllreduceOptions given = options({"--back-to-back", "--budget", "0.5"});
+  EXPECT_TRUE(given.back_to_back);
+  EXPECT_EQ(given.budget_s, 0.5);
+  EXPECT_THAT(refusal({"--budget", "1"}), HasSubstr("goes with --back-to-back"));
+  EXPECT_THAT(refusal({"--back-to-back", "--backend", "gloo"}), HasSubstr("alone"));
+  EXPECT_THAT(refusal({"--back-to-back", "--repetitions", "2"}), HasSubstr("alone"));
+  EXPECT_THAT(refusal({"--back-to-back", "--budget", "0"}), HasSubstr("--budget"));
+}
+
 TEST(BenchCommandLine, RoundsSizesDownToWholeElementsOnce) {
   EXPECT_THAT(options({"-b", "4", "-e", "9", "-i", "1"}).counts, ElementsAre(1, 2));
 }
