@@ -50,7 +50,7 @@ class CutContest(Contest):
         [size] = self.place.case.sizes
         for repetition in range(1, self.plan.repetitions + 1):
             for contestant in contestants:
-                if self.results.is_worth(contestant.name, size, None):
+                if contestant.name not in self.results.ended:
                     self.one_set(contestant, repetition, (size,))
         return self.results
 

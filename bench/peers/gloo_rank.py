@@ -92,13 +92,18 @@ class Rank:
     def check(self) -> int:
         """How many values of this rank came out wrong."""
         self.values.copy_(self.own)
+        start = time.perf_counter()
         self.allreduce()
+        self.checked = time.perf_counter() - start
         wrong = int((self.values != self.expected).sum())
         self.values.zero_()
         return wrong
 
     def warm_up(self) -> float:
         """The seconds of an iteration, after enough of them."""
+        checked = max(each[0] for each in self.exchange([self.checked]))
+        if 0 < self.job.budget_s <= checked:
+            return checked
         batch = 1
         while True:
             start = time.perf_counter()

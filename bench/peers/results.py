@@ -5,8 +5,10 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass, field
 
-TOO_SLOW = 3.0  # times the best one's time, at the size before
-SKIPPED_FROM = 64 << 20
+TOO_SLOW = 3.0  # times the best one's time
+SKIPPED_FROM = 64 << 20  # where a peer was too slow at the size before
+LARGE = 16 << 20  # where a peer that is too slow is measured no more than
+ENOUGH = 2  # times
 
 
 @dataclass
@@ -42,15 +44,21 @@ class Results:
         peers = [peer for peer in self.peers(size) if peer not in without]
         return min(peers, key=lambda peer: self.median(peer, size), default=None)
 
+    def is_slow(self, peer: str, size: int) -> bool:
+        """Whether a peer is far behind the best one at a size; no if nobody was measured there."""
+        best = self.best(size)
+        return best is not None and self.median(peer, size) > TOO_SLOW * self.median(best, size)
+
     def is_worth(self, peer: str, size: int, before: int | None) -> bool:
         """Whether to measure a peer at a size, with `before` the size before it: not where it
-        failed, and not a large size when it is far behind already."""
+        failed, nor where it is far behind already."""
         if size >= self.ended.get(peer, size + 1):
+            return False
+        if size >= LARGE and len(self.times(peer, size)) >= ENOUGH and self.is_slow(peer, size):
             return False
         if before is None or size < SKIPPED_FROM:
             return True
-        best = self.best(before)
-        return best is None or self.median(peer, before) <= TOO_SLOW * self.median(best, before)
+        return not self.is_slow(peer, before)
 
     def sizes_worth(self, peer: str, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes to measure a peer at: up to the first that is not worth it."""

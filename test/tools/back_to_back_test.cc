@@ -58,6 +58,13 @@ TEST_F(BackToBack, TimesAsManyIterationsAsAreAskedFor) {
   EXPECT_GE(timing->cpu_us, 0);
 }
 
+TEST_F(BackToBack, WarmsUpNoMoreWhereTheCheckTookTheWholeBudget) {
+  const auto timing = run({.budget_s = 1e-9, .warm_up = 3});
+  ASSERT_TRUE(timing);
+  EXPECT_EQ(timing->iterations_us.size(), 2U);
+  EXPECT_EQ(rank_.calls, 1 + 2 + 1);
+}
+
 TEST_F(BackToBack, CountsWhatIsWrongBeforeAndAfter) {
   for (const int call : {1, 1 + 1 + 5 + 1}) {
     rank_.calls = 0;

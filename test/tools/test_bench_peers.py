@@ -66,13 +66,23 @@ def test_a_peer_far_behind_skips_large_sizes():
     results = Results()
     add(results, "ours", 16 * MIB, 10, 11, 12)
     add(results, "near", 16 * MIB, 33, 33, 33)
-    add(results, "far", 16 * MIB, 34, 34, 34)
+    add(results, "far", 16 * MIB, 34)
     sizes = (MIB, 16 * MIB, 64 * MIB, 256 * MIB)
     assert results.sizes_worth("far", sizes) == (MIB, 16 * MIB)
     assert 64 * MIB in results.sizes_worth("near", sizes)
     # Small sizes are measured however slow they are.
     add(results, "far", MIB, 1000)
     assert results.is_worth("far", 16 * MIB, MIB)
+
+
+def test_a_peer_far_behind_is_not_measured_over_and_over():
+    results = Results()
+    add(results, "ours", 16 * MIB, 10, 10, 10)
+    add(results, "far", 16 * MIB, 40)
+    assert results.is_worth("far", 16 * MIB, MIB)
+    add(results, "far", 16 * MIB, 40)
+    assert not results.is_worth("far", 16 * MIB, MIB)
+    assert results.is_worth("ours", 16 * MIB, MIB)
 
 
 def test_a_size_that_failed_is_not_tried_again():

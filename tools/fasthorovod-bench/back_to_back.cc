@@ -28,25 +28,28 @@ class Loop {
   /// How many values of this rank were wrong.
   core::Result<std::uint64_t> check() {
     fill(task_.values, task_.own);
+    const core::TimePoint start = core::Clock::now();
     if (core::Status done = rank_.allreduce(); !done) return std::move(done).error();
+    checked_s_ = seconds_since(start);
     const std::uint64_t wrong = count_wrong(task_.values, task_.expected);
     // Sums of zeros stay zeros, however often they are added up.
     std::memset(task_.values.data(), 0, task_.values.size());
     return wrong;
   }
 
-  /// Batches that grow until one takes its share of the budget. How long an iteration takes; the
-  /// same on every rank.
+  /// Batches that grow until one takes its share of the budget; none where the check took all of
+  /// it. How long an iteration takes; the same on every rank.
   core::Result<double> warm_up(const Pace& pace) {
+    core::Result<double> checked = slowest_of_ranks(checked_s_);
+    if (!checked || (pace.budget_s > 0 && *checked >= pace.budget_s)) return checked;
     for (int batch = std::max(pace.warm_up, 1);; batch *= 4) {
       const core::TimePoint start = core::Clock::now();
       for (int i = 0; i < batch; ++i) {
         if (core::Status done = rank_.allreduce(); !done) return std::move(done).error();
       }
-      core::Result<std::vector<double>> took = rank_.exchange({seconds_since(start)});
-      if (!took) return std::move(took).error();
-      const double slowest = *std::max_element(took->begin(), took->end());
-      if (slowest >= kWarmUpShare * pace.budget_s || batch >= kMostWarmUp) return slowest / batch;
+      core::Result<double> took = slowest_of_ranks(seconds_since(start));
+      if (!took) return took;
+      if (*took >= kWarmUpShare * pace.budget_s || batch >= kMostWarmUp) return *took / batch;
     }
   }
 
@@ -61,8 +64,15 @@ class Loop {
   }
 
  private:
+  core::Result<double> slowest_of_ranks(double seconds) {
+    core::Result<std::vector<double>> all = rank_.exchange({seconds});
+    if (!all) return std::move(all).error();
+    return *std::max_element(all->begin(), all->end());
+  }
+
   BackToBackRank& rank_;
   const Task& task_;
+  double checked_s_ = 0;  // how long the all-reduce of the last check took
 };
 
 /// Adds up what every rank found.

@@ -2,7 +2,7 @@
 // of them is measured alike:
 //
 //     fill, all-reduce, check every value, set to zero       the first warm-up
-//     all-reduce a few more times
+//     all-reduce a few more times                            unless that one took all the time
 //     all-reduce, all-reduce, ...                            each is timed; nothing between them
 //     fill, all-reduce, check every value
 //
