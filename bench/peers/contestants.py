@@ -144,6 +144,12 @@ def mpi_task(kind: str, task: Task, programs: Programs) -> list[str]:
     return [str(programs.built / f"mpi_rank.{kind}"), *words, *(["trace"] if task.trace else [])]
 
 
+def spread(case: Case) -> dict[str, str]:
+    """Where there is a processor for each rank, mpi_rank takes one: polling ranks that share one
+    would wait for whole slices of time."""
+    return {"PEERS_SPREAD": "1"} if case.ranks <= os.cpu_count() else {}
+
+
 def openmpi(case: Case, contestant: Contestant, task: Task, programs: Programs, places: list[str]):
     """mpirun on the first host. On one host it uses shared memory, as it does by itself."""
     command = ["mpirun.openmpi", "-np", str(case.ranks), "--bind-to", "none"]
@@ -166,18 +172,19 @@ def openmpi(case: Case, contestant: Contestant, task: Task, programs: Programs, 
         command += [word for key, value in settings.items() for word in ("--mca", key, value)]
     # It takes no orders from root otherwise.
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return [Process(0, [*command, *mpi_task("openmpi", task, programs)], root)]
+    settings = {**root, **spread(case)}
+    return [Process(0, [*command, *mpi_task("openmpi", task, programs)], settings)]
 
 
 def mpich(case: Case, task: Task, programs: Programs, places: list[str]):
     """mpiexec on the first host. On one host it uses shared memory, as it does by itself."""
-    command, settings = ["mpiexec.mpich", "-n", str(case.ranks)], {}
+    command, settings = ["mpiexec.mpich", "-n", str(case.ranks)], spread(case)
     if case.hosts > 1:
         hosts = ",".join(f"{place}:{case.ranks_a_host}" for place in places)
         agent = str(HERE / "remote_shell.sh")
         command += ["-hosts", hosts, "-iface", "eth0", "-launcher", "ssh", "-launcher-exec", agent]
         # Without these it finds that the "hosts" share a machine, and uses its memory.
-        settings = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
+        settings.update(UCX_TLS="tcp,self", UCX_NET_DEVICES="eth0")
     return [Process(0, [*command, *mpi_task("mpich", task, programs)], settings)]
 
 

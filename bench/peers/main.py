@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import signal
 import statistics
 import sys
 import tempfile
@@ -184,6 +185,8 @@ def main() -> None:
     if arguments.list:
         print_list()
         return
+    # Ends as by an interrupt: hosts and ranks do not outlive this.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit("bench_peers: terminated"))
     try:
         run(arguments)
     except ValueError as error:

@@ -7,6 +7,7 @@
 // does, and with `trace` before it "BYTES NUMBER MICROSECONDS" for each iteration as it ends.
 #include <fmt/format.h>
 #include <mpi.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -85,6 +86,16 @@ void catch_up() {
   if (nice != nullptr) std::ofstream("/proc/self/autogroup") << nice;
 }
 
+/// A rank that polls and shares its processor with another one waits for whole slices of time.
+/// Where there are processors for all, the calling thread of each gets one of its own.
+void spread_out(int rank) {
+  if (std::getenv("PEERS_SPREAD") == nullptr) return;  // NOLINT(concurrency-mt-unsafe): as above
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(rank), &one);
+  if (::sched_setaffinity(0, sizeof(one), &one) != 0) std::perror("mpi_rank: sched_setaffinity");
+}
+
 /// How many values were wrong.
 std::uint64_t run(std::size_t bytes, const Arguments& arguments, int rank, int size) {
   constexpr auto kType = core::DataType::kFloat32;
@@ -118,6 +129,7 @@ int main(int argc, char** argv) {
   int size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  spread_out(rank);
   std::uint64_t wrong = 0;
   for (const std::size_t bytes : arguments.sizes) wrong += run(bytes, arguments, rank, size);
   MPI_Finalize();
