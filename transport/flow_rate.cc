@@ -35,10 +35,13 @@ void FlowRate::observe(core::TimePoint now, std::uint64_t written, std::uint64_t
   }
 }
 
+void FlowRate::give(core::TimePoint now, std::uint64_t written) {
+  if (!busy_) begin(now, written);
+}
+
 void FlowRate::begin(core::TimePoint now, std::uint64_t drained) {
   busy_ = true;
   since_ = now;
-  last_busy_ = now;
   drained_then_ = drained;
 }
 

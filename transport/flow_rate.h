@@ -16,13 +16,17 @@ namespace fasthorovod::transport {
 
 class FlowRate final {
  public:
-  /// The flow was given `written` bytes so far, of which `waiting` are not acknowledged.
+  /// A look: the flow was given `written` bytes so far, of which `waiting` are not acknowledged.
   void observe(core::TimePoint now, std::uint64_t written, std::uint64_t waiting);
+  /// Bytes are given to it; `written` before them.
+  void give(core::TimePoint now, std::uint64_t written);
 
   /// Bytes a second; 0 while nothing is known, else at least kLeast.
   [[nodiscard]] double value() const { return rate_; }
-  /// When bytes were last seen on their way.
-  [[nodiscard]] core::TimePoint last_busy() const { return last_busy_; }
+  /// When bytes were last seen on their way; the end of time while they are.
+  [[nodiscard]] core::TimePoint last_busy() const {
+    return busy_ ? core::TimePoint::max() : last_busy_;
+  }
 
   static constexpr double kLeast = 64 << 10;  // slower is as good as nothing
 

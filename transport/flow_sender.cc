@@ -28,7 +28,8 @@ iovec part_of(std::span<const std::byte> bytes) {
 FlowSender::FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, LaneCounters& counters)
     : peer_(peer), fd_(fd), notsent_lowat_(notsent_lowat), work_(work), counters_(counters) {}
 
-bool FlowSender::ready() const {
+bool FlowSender::ready() {
+  observe();
   int unsent = 0;
   if (::ioctl(fd_, SIOCOUTQNSD, &unsent) == 0 && unsent > notsent_lowat_ / 2) return false;
   // The kernel's own idea of writable also knows the send buffer, and is the one that EPOLLOUT goes
@@ -37,11 +38,20 @@ bool FlowSender::ready() const {
   return ::poll(&writable, 1, 0) > 0;
 }
 
+// Sockets of other kinds than TCP count their own way, which is good enough for a rate.
+void FlowSender::observe() {
+  int waiting = 0;
+  if (::ioctl(fd_, SIOCOUTQ, &waiting) != 0) return;
+  held_ = static_cast<std::uint64_t>(std::max(waiting, 0));
+  rate_.observe(core::Clock::now(), total_, held_);
+}
+
 void FlowSender::start(const OutgoingChunk& chunk) {
   chunk_ = chunk;
   chunk_->header.payload_bytes = chunk.payload.size();
   header_ = encode(chunk_->header);
   written_ = 0;
+  rate_.give(core::Clock::now(), total_);
   push();
 }
 
@@ -65,6 +75,7 @@ std::size_t FlowSender::write_some(std::size_t most) {
     const ssize_t count = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count >= 0) {
       counters_.bytes_sent.add(static_cast<std::uint64_t>(count));
+      total_ += static_cast<std::uint64_t>(count);
       return static_cast<std::size_t>(count);
     }
     if (errno == EINTR) continue;

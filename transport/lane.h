@@ -36,6 +36,7 @@
 #include "core/result.h"
 #include "transport/chunk_work.h"
 #include "transport/file_descriptor.h"
+#include "transport/peer_rates.h"
 
 namespace fasthorovod::transport {
 
@@ -43,6 +44,7 @@ struct LaneOptions {
   int notsent_lowat = 256 << 10;               // bytes a flow may hold unsent in the kernel
   std::chrono::milliseconds close_limit{500};  // at the end, for the peers to acknowledge
   bool shared_sockets = false;  // others hold the flows' sockets too, so closing ends no connection
+  std::shared_ptr<RateBoard> rates = {};  // shared by the lanes of a rank; its own if none is given
 };
 
 /// Bytes since the lane started, headers included.
