@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ops/chunk_board_impl.h"
@@ -25,7 +26,11 @@ std::optional<transport::OutgoingChunk> ChunkBoard::Impl::take(int peer) {
   while (const std::optional<ChunkTicket> send = peers_.pop(peer)) {
     if (ControlFrames::owns(*send)) return control_.outgoing(*send);
     ScheduleRunner* runner = flights_.find(send->operation);
-    if (runner != nullptr && !runner->failure()) return runner->outgoing(send->transfer);
+    if (runner == nullptr || runner->failure()) continue;
+    transport::OutgoingChunk chunk = runner->outgoing(send->transfer);
+    chunk.flow_share =
+        runner->step_bytes(peer) / static_cast<std::uint64_t>(std::max(flows_with_(peer), 1));
+    return chunk;
   }
   return std::nullopt;
 }
@@ -38,7 +43,8 @@ bool ChunkBoard::Impl::has_work(int peer) const {
 transport::Backlog ChunkBoard::Impl::backlog(int peer) const {
   const std::lock_guard lock(mutex_);
   transport::Backlog backlog;
-  if (const std::optional<ChunkTicket> next = peers_.next(peer); next && !ControlFrames::owns(*next)) {
+  if (const std::optional<ChunkTicket> next = peers_.next(peer);
+      next && !ControlFrames::owns(*next)) {
     const ScheduleRunner* runner = flights_.find(next->operation);
     if (runner != nullptr) backlog.next = runner->bytes_of_send(next->transfer);
   }

@@ -7,8 +7,7 @@ namespace fasthorovod::transport {
 namespace {
 
 constexpr auto kInterval = std::chrono::milliseconds(4);
-constexpr std::uint64_t kTelling = 16 << 10;
-constexpr double kNewShare = 0.5;  // of a sample in what is believed
+constexpr double kNewShare = 0.25;  // of a sample in what is believed
 
 double rate_of(std::uint64_t bytes, core::Duration time) {
   const double seconds = std::chrono::duration<double>(time).count();
@@ -24,14 +23,19 @@ void FlowRate::observe(core::TimePoint now, std::uint64_t written, std::uint64_t
     return;
   }
   last_busy_ = now;
-  const std::uint64_t bytes = drained - drained_then_;
-  const double rate = rate_of(bytes, now - since_);
-  if (waiting == 0) {
-    busy_ = false;
-    if (bytes >= kTelling) rate_ = std::max(rate_, rate);
-  } else if (now - since_ >= kInterval) {
+  busy_ = waiting > 0;
+  if (now - since_ < kInterval) return;
+  if (settled_) take_sample(rate_of(drained - drained_then_, now - since_));
+  settled_ = true;
+  since_ = now;
+  drained_then_ = drained;
+}
+
+void FlowRate::take_sample(double rate) {
+  if (busy_) {
     rate_ = rate_ == 0 ? rate : rate_ + kNewShare * (rate - rate_);
-    begin(now, drained);
+  } else if (rate_ > 0) {
+    rate_ = std::max(rate_, rate);
   }
 }
 
@@ -41,6 +45,7 @@ void FlowRate::give(core::TimePoint now, std::uint64_t written) {
 
 void FlowRate::begin(core::TimePoint now, std::uint64_t drained) {
   busy_ = true;
+  settled_ = false;
   since_ = now;
   drained_then_ = drained;
 }

@@ -1,9 +1,10 @@
 // How fast a flow drains, from what its owner sees of it: bytes acknowledged by the peer's kernel
 // over the time in which there were bytes to acknowledge.
 //
-// An interval begins when bytes are seen to wait and counts once it has lasted 4 ms. When the flow
-// is then found dry, nobody saw since when: the interval only says that the flow is at least that
-// fast, which counts from 16 KiB on. Time without bytes says nothing.
+// The first 4 ms after a rest do not count: networks that limit a flow let a burst pass. From then
+// on each 4 ms, or a little more, are a sample, until the flow is found dry. Nobody saw since when
+// it was, so the last interval only says that the flow is at least that fast, which makes no rate
+// known. Operations that last a few milliseconds thus teach nothing; nor need they know.
 //
 // Thread: owner.
 #pragma once
@@ -32,8 +33,10 @@ class FlowRate final {
 
  private:
   void begin(core::TimePoint now, std::uint64_t drained);
+  void take_sample(double rate);
 
-  bool busy_ = false;  // bytes waited at the last look
+  bool busy_ = false;     // bytes waited at the last look
+  bool settled_ = false;  // the first interval is over
   core::TimePoint since_{};
   std::uint64_t drained_then_ = 0;
   core::TimePoint last_busy_{};

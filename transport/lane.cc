@@ -132,9 +132,9 @@ bool Lane::Impl::let_in() {
     added.swap(new_flows_);
   }
   for (auto& flow : added) {
-    peer_of(flow.peer).flows.push_back(std::make_unique<Flow>(
-        flow.peer, std::move(flow.socket), options_.notsent_lowat, work_, counters_,
-        rates_->of(flow.peer)));
+    peer_of(flow.peer).flows.push_back(std::make_unique<Flow>(flow.peer, std::move(flow.socket),
+                                                              options_.notsent_lowat, work_,
+                                                              counters_, rates_->of(flow.peer)));
   }
   return !added.empty();
 }

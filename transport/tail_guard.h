@@ -19,7 +19,7 @@ namespace fasthorovod::transport {
 
 class TailGuard final {
  public:
-  /// A flow of about the fastest's rate leaves nothing, and need not ask.
+  /// A flow of half the fastest's rate or more leaves nothing, and need not ask.
   [[nodiscard]] static bool concerns(const PeerRates::Comparison& rates);
 
   /// `held`: bytes the flow was given that are not acknowledged yet. True: leave the next chunk to
