@@ -22,7 +22,7 @@ using core::OpKind;
 // Above it the pipeline of the chain wins over the few steps of the tree.
 constexpr std::uint64_t kBinomialBroadcastBytes = 64U << 10;
 constexpr std::uint64_t kSmallestChunk = 32U << 10;
-constexpr std::uint64_t kMiddleChunk = 128U << 10;
+constexpr std::uint64_t kMiddleChunk = 64U << 10;
 constexpr std::uint64_t kLargestChunk = 256U << 10;
 constexpr std::uint64_t kChunksAFlow = 4;
 
