@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "ops/chunk_board_impl.h"
@@ -26,11 +25,7 @@ std::optional<transport::OutgoingChunk> ChunkBoard::Impl::take(int peer) {
   while (const std::optional<ChunkTicket> send = peers_.pop(peer)) {
     if (ControlFrames::owns(*send)) return control_.outgoing(*send);
     ScheduleRunner* runner = flights_.find(send->operation);
-    if (runner == nullptr || runner->failure()) continue;
-    transport::OutgoingChunk chunk = runner->outgoing(send->transfer);
-    chunk.flow_share =
-        runner->step_bytes(peer) / static_cast<std::uint64_t>(std::max(flows_with_(peer), 1));
-    return chunk;
+    if (runner != nullptr && !runner->failure()) return runner->outgoing(send->transfer);
   }
   return std::nullopt;
 }

@@ -62,9 +62,6 @@ ScheduleRunner::ScheduleRunner(std::uint64_t id, Operation operation)
   for (const Send& send : schedule.sends) {
     PeerState& state = peer_state(world_rank(send.peer));
     ++state.remaining;
-    if (state.sends == 0) state.first_hop = state.last_hop = send.hop;
-    state.first_hop = std::min(state.first_hop, send.hop);
-    state.last_hop = std::max(state.last_hop, send.hop);
     state.bytes_sent += send.span.bytes;
     sends_.push_back({state.sends++, send.waits_for});
   }
@@ -155,12 +152,6 @@ transport::OutgoingChunk ScheduleRunner::outgoing(std::uint32_t index) {
   return {.header = chunk,
           .payload = operation_.sent_from().subspan(send.span.offset, send.span.bytes),
           .ticket = {id_, index}};
-}
-
-std::uint64_t ScheduleRunner::step_bytes(int peer) const {
-  const PeerState* state = find_peer(peer);
-  if (state == nullptr) return 0;
-  return state->bytes_sent / (state->last_hop - state->first_hop + 1);
 }
 
 std::vector<std::uint32_t> ScheduleRunner::sent(std::uint32_t index) {

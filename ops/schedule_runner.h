@@ -111,9 +111,6 @@ class ScheduleRunner final {
 
   /// The chunk that send `index` puts on the wire.
   [[nodiscard]] transport::OutgoingChunk outgoing(std::uint32_t index);
-  /// Bytes that leave to that peer in one step: while chunks pass from rank to rank, those of one
-  /// hop.
-  [[nodiscard]] std::uint64_t step_bytes(int peer) const;
   /// Send `index` is complete; the piece that ended with it, or none.
   [[nodiscard]] std::vector<std::uint32_t> sent(std::uint32_t index);
 
@@ -158,14 +155,12 @@ class ScheduleRunner final {
     std::uint32_t waits_for = 0;  // receives still to come
   };
   struct PeerState {
-    int peer = 0;                   // world rank
-    std::uint64_t remaining = 0;    // sends and receives not complete yet
-    std::uint64_t in_hand = 0;      // of those, what a lane works on just now
-    std::uint32_t sends = 0;        // in the schedule
-    std::uint64_t bytes_sent = 0;   // in the schedule
-    std::uint64_t bytes_taken = 0;  // of those
-    std::uint32_t first_hop = 0;    // of the sends in the schedule
-    std::uint32_t last_hop = 0;
+    int peer = 0;                      // world rank
+    std::uint64_t remaining = 0;       // sends and receives not complete yet
+    std::uint64_t in_hand = 0;         // of those, what a lane works on just now
+    std::uint32_t sends = 0;           // in the schedule
+    std::uint64_t bytes_sent = 0;      // in the schedule
+    std::uint64_t bytes_taken = 0;     // of those
     std::uint64_t bytes_received = 0;  // in the schedule
     bool ready = false;
     std::uint32_t opened = 0;             // pieces that may move there

@@ -222,7 +222,6 @@ void AuxDesk::assign(Want& want, std::span<std::byte> staged) {
         .id = id,
         .offset = chunk.payload.empty() ? 0 : arena_.offset_of(chunk.payload),
         .bytes = chunk.payload.size(),
-        .flow_share = chunk.flow_share,
         .header = encode(chunk.header)});
   outgoing_.emplace(id, Outgoing{want.peer, chunk, staged});
 }

@@ -80,9 +80,8 @@ struct AuxAnswer {
   std::int32_t peer = -1;
   std::uint32_t id = 0;
   std::uint32_t how = 0;
-  std::uint64_t offset = 0;      // the place: where in the arena
-  std::uint64_t bytes = 0;       // the place: how much
-  std::uint64_t flow_share = 0;  // kChunk: of OutgoingChunk
+  std::uint64_t offset = 0;  // the place: where in the arena
+  std::uint64_t bytes = 0;   // the place: how much
   FrameHeaderBytes header{};
   SharedError error = {};
 };

@@ -51,9 +51,6 @@ struct OutgoingChunk {
   FrameHeader header;  // payload_bytes is filled in by the lane
   std::span<const std::byte> payload;
   ChunkTicket ticket;
-  // What each of the flows to the peer carries of one step of the operation if all are alike; 0
-  // where that is not known.
-  std::uint64_t flow_share = 0;
 };
 
 /// What is still to be sent to a peer, in bytes of payload.

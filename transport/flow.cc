@@ -30,6 +30,7 @@ Flow::Flow(int peer, FileDescriptor socket, int notsent_lowat, ChunkWork& work,
       sender_(peer, socket_.get(), notsent_lowat, work, counters),
       receiver_(peer, socket_.get(), work, counters) {
   set_tcp_option(fd(), TCP_NODELAY, 1);
+  set_tcp_option(fd(), TCP_NOTSENT_LOWAT, notsent_lowat);
 }
 
 Flow::~Flow() { rates_->forget(this); }

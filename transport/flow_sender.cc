@@ -2,17 +2,13 @@
 
 #include <fmt/format.h>
 #include <linux/sockios.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
-#include <utility>
 
 #include "transport/flow_error.h"
 
@@ -23,15 +19,6 @@ namespace {
 // sendmsg.
 constexpr std::size_t kTurnBytes = std::size_t{1} << 20;
 
-constexpr int kFirstLowat = 256 << 10;
-constexpr std::uint64_t kLeastLowat = 32 << 10;
-constexpr std::uint64_t kMostLowat = 512 << 10;
-
-// A power of two, so that operations of about one size leave the socket alone.
-int lowat_for(std::uint64_t flow_share) {
-  return static_cast<int>(std::bit_ceil(std::clamp(flow_share / 2, kLeastLowat, kMostLowat)));
-}
-
 iovec part_of(std::span<const std::byte> bytes) {
   return {.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
 }
@@ -39,20 +26,12 @@ iovec part_of(std::span<const std::byte> bytes) {
 }  // namespace
 
 FlowSender::FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, LaneCounters& counters)
-    : peer_(peer), fd_(fd), fixed_lowat_(notsent_lowat > 0), work_(work), counters_(counters) {
-  set_lowat(fixed_lowat_ ? notsent_lowat : kFirstLowat);
-}
-
-// Failure is ignored: TCP only has the option, and only the speed depends on it.
-void FlowSender::set_lowat(int bytes) {
-  if (std::exchange(lowat_, bytes) == bytes) return;
-  (void)::setsockopt(fd_, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
-}
+    : peer_(peer), fd_(fd), notsent_lowat_(notsent_lowat), work_(work), counters_(counters) {}
 
 bool FlowSender::ready() {
   held_ = queued(SIOCOUTQ);
   rate_.observe(core::Clock::now(), total_, held_);
-  if (queued(SIOCOUTQNSD) > static_cast<std::uint64_t>(lowat_) / 2) return false;
+  if (queued(SIOCOUTQNSD) > static_cast<std::uint64_t>(notsent_lowat_) / 2) return false;
   // The kernel's own idea of writable also knows the send buffer, and is the one that EPOLLOUT goes
   // by.
   pollfd writable{.fd = fd_, .events = POLLOUT, .revents = 0};
@@ -70,7 +49,6 @@ void FlowSender::start(const OutgoingChunk& chunk) {
   chunk_->header.payload_bytes = chunk.payload.size();
   header_ = encode(chunk_->header);
   written_ = 0;
-  if (!fixed_lowat_ && chunk.flow_share > 0) set_lowat(lowat_for(chunk.flow_share));
   rate_.give(core::Clock::now(), total_);
   push();
 }

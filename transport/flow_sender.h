@@ -1,11 +1,6 @@
 // The sending direction of one flow: at most one chunk at a time, header and payload in one
 // sendmsg.
 //
-// How much the kernel may hold unsent follows the operation, unless it is fixed: with half of the
-// flow's share of a step no flow takes much more than its share while others are still waking up;
-// between 32 KiB and 512 KiB, for the smallest writes that pay and the time a lane may be kept from
-// its core.
-//
 // Thread: owner (the lane). It borrows the socket, the work and the counters.
 #pragma once
 
@@ -21,7 +16,6 @@ namespace fasthorovod::transport {
 
 class FlowSender final {
  public:
-  /// `notsent_lowat` as in LaneOptions. Sets the socket's mark.
   FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, LaneCounters& counters);
 
   /// A chunk is in hand: part of it may still have to leave.
@@ -49,12 +43,10 @@ class FlowSender final {
   [[nodiscard]] std::size_t write_some(std::size_t most);
   void finish();
   [[nodiscard]] std::uint64_t queued(unsigned long which) const;
-  void set_lowat(int bytes);
 
   const int peer_;
   const int fd_;
-  const bool fixed_lowat_;
-  int lowat_ = 0;
+  const int notsent_lowat_;
   ChunkWork& work_;
   LaneCounters& counters_;
   std::optional<OutgoingChunk> chunk_;

@@ -42,9 +42,7 @@
 namespace fasthorovod::transport {
 
 struct LaneOptions {
-  // Bytes a flow may hold unsent in the kernel; 0: half its share of a step of the operation,
-  // within bounds (flow_sender.h).
-  int notsent_lowat = 0;
+  int notsent_lowat = 256 << 10;               // bytes a flow may hold unsent in the kernel
   std::chrono::milliseconds close_limit{500};  // at the end, for the peers to acknowledge
   bool shared_sockets = false;  // others hold the flows' sockets too, so closing ends no connection
   std::shared_ptr<RateBoard> rates = {};  // shared by the lanes of a rank; its own if none is given

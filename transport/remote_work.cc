@@ -88,10 +88,7 @@ core::Status RemoteWork::assign(const AuxAnswer& answer) {
   Peer& peer = peers_[answer.peer];
   peer.wants = false;
   peer.nothing = false;
-  peer.assigned.push_back({.header = *header,
-                           .payload = *payload,
-                           .ticket = {.operation = answer.id},
-                           .flow_share = answer.flow_share});
+  peer.assigned.push_back({*header, *payload, {.operation = answer.id}});
   return {};
 }
 

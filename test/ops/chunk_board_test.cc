@@ -132,18 +132,6 @@ TEST_F(ChunkBoardTest, KnowsWhatIsLeftForAPeer) {
   board_.fail_all({ErrorCode::kPeerLost, "over", kPeer});
 }
 
-TEST_F(ChunkBoardTest, SaysWhatAFlowCarriesOfAStep) {
-  Operation large = operation(1);
-  std::vector<float> values(3000);
-  large.buffer = std::as_writable_bytes(std::span(values));
-  large.schedule =
-      find_algorithm("ring-allreduce")
-          ->build({.size = 2, .element_bytes = 4, .elements = 3000, .block_elements = {}});
-  board_.start(std::move(large));
-  EXPECT_EQ(board_.take(kPeer)->flow_share, 2000U) << "6000 bytes a hop, three flows";
-  board_.fail_all({ErrorCode::kPeerLost, "over", kPeer});
-}
-
 TEST_F(ChunkBoardTest, SendsWhatMayGoAndTheRestOnceItsReceiveIsComplete) {
   board_.start(operation(1));
   EXPECT_TRUE(board_.has_work(kPeer));

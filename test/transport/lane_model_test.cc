@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kLanes = 2;
 constexpr int kChunks = 2;
-constexpr int kPatience = 2;  // how often in a row a guard may leave a chunk
+constexpr int kPatience = 1;  // how often in a row a guard may leave a chunk
 
 enum class Step : std::uint8_t { kTurn, kLook, kTake, kSetIdle, kLookAgain, kWait };
 enum class Timeout : std::uint8_t { kNone, kSoon, kForever };
@@ -193,7 +193,7 @@ class Walk final {
 TEST(LaneModel, LosesNoWakeUpAndNoChunk) {
   Walk walk({});
   EXPECT_EQ(walk.stuck(), 0);
-  EXPECT_GT(walk.states(), 5'000U);
+  EXPECT_GT(walk.states(), 2'000U);
 }
 
 // A wake-up that goes to one lane only may be eaten by one whose guard leaves the chunk, unless
