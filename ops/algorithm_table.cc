@@ -22,7 +22,9 @@ using core::OpKind;
 // Above it the pipeline of the chain wins over the few steps of the tree.
 constexpr std::uint64_t kBinomialBroadcastBytes = 64U << 10;
 constexpr std::uint64_t kSmallestChunk = 32U << 10;
+constexpr std::uint64_t kMiddleChunk = 64U << 10;
 constexpr std::uint64_t kLargestChunk = 256U << 10;
+constexpr std::uint64_t kChunksAFlow = 4;
 
 bool any_shape(const Shape& /*shape*/) { return true; }
 
@@ -131,7 +133,9 @@ const Algorithm& choose(OpKind op, const Shape& shape) { return choose(kind_of(o
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows) {
   const auto parts = static_cast<std::uint64_t>(std::max(size, 1)) *
                      static_cast<std::uint64_t>(std::max(flows, 1));
-  return std::clamp(bytes / parts, kSmallestChunk, kLargestChunk);
+  const std::uint64_t share = bytes / parts;
+  if (share <= kMiddleChunk) return std::max(share, kSmallestChunk);
+  return std::clamp(share / kChunksAFlow, kMiddleChunk, kLargestChunk);
 }
 
 }  // namespace fasthorovod::ops

@@ -150,6 +150,7 @@ std::optional<ChunkBoard::Wait> ChunkBoard::waiting() const { return impl_->wait
 
 std::optional<transport::OutgoingChunk> ChunkBoard::take(int peer) { return impl_->take(peer); }
 bool ChunkBoard::has_work(int peer) const { return impl_->has_work(peer); }
+transport::Backlog ChunkBoard::backlog(int peer) const { return impl_->backlog(peer); }
 void ChunkBoard::sent(const ChunkTicket& ticket) { impl_->sent(ticket); }
 core::Result<Arrival> ChunkBoard::arrive(int peer, const FrameHeader& header) {
   return impl_->arrive(peer, header);

@@ -145,6 +145,7 @@ class ChunkBoard final : public transport::ChunkWork {
 
   std::optional<transport::OutgoingChunk> take(int peer) override;
   [[nodiscard]] bool has_work(int peer) const override;
+  [[nodiscard]] transport::Backlog backlog(int peer) const override;
   void sent(const transport::ChunkTicket& ticket) override;
   core::Result<transport::Arrival> arrive(int peer, const transport::FrameHeader& header) override;
   void absorb(const transport::ChunkTicket& ticket, std::uint64_t offset,

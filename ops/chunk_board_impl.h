@@ -46,6 +46,7 @@ class ChunkBoard::Impl {
 
   std::optional<transport::OutgoingChunk> take(int peer);
   [[nodiscard]] bool has_work(int peer) const;
+  [[nodiscard]] transport::Backlog backlog(int peer) const;
   void sent(const transport::ChunkTicket& ticket);
   core::Result<transport::Arrival> arrive(int peer, const transport::FrameHeader& header);
   void absorb(const transport::ChunkTicket& ticket, std::uint64_t offset,

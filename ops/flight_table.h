@@ -39,7 +39,7 @@ class FlightTable final {
 
   /// Calls visit(runner) for each operation that needs `peer`, in the order of their start.
   template <typename Visitor>
-  void for_each_that_needs(int peer, Visitor visit) {
+  void for_each_that_needs(int peer, Visitor visit) const {
     for (const auto& [id, runner] : by_id_) {
       if (runner->needs(peer)) visit(*runner);
     }
