@@ -185,11 +185,13 @@ void HostRunner::reduce(const HostBlock& block, std::uint64_t in_buffer,
   for (std::size_t place = 0; place < mates_.size(); ++place) {
     sources_[place] = source(place, in_buffer, in_area);
   }
-  Destinations to{operation_.area.data() + in_area};
-  if (!operation_.layout.crosses()) to.second = operation_.output.data() + in_buffer;
-  if (is_small(operation_.layout) || loan_.lends_output()) to = {to.second};
-  reduce_many(to, sources_, block.bytes / operation_.layout.element_bytes, operation_.type,
+  std::byte* const in_own_area = operation_.area.data() + in_area;
+  std::byte* const result =
+      operation_.layout.crosses() ? in_own_area : operation_.output.data() + in_buffer;
+  reduce_many(result, sources_, block.bytes / operation_.layout.element_bytes, operation_.type,
               operation_.reduction);
+  // Not in one pass: stores to lines that a mate has read wait for it one by one, a copy's do not.
+  if (mates_read_area()) std::memcpy(in_own_area, result, block.bytes);
 }
 
 // Whether nothing that the step read was the caller's of a mate again meanwhile.
@@ -347,6 +349,11 @@ void HostRunner::retire() { table_.retire(*entry_); }
 int HostRunner::place_of(int stripe) const {
   const auto host = static_cast<std::size_t>(operation_.layout.host);
   return stripe % static_cast<int>(operation_.layout.hosts[host].size());
+}
+
+// For what this rank has reduced, and not the lanes.
+bool HostRunner::mates_read_area() const {
+  return !operation_.layout.crosses() && !is_small(operation_.layout) && !loan_.lends_output();
 }
 
 const HostMate& HostRunner::mate_of(int stripe) const {

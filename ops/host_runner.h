@@ -122,6 +122,7 @@ class HostRunner final {
   [[nodiscard]] std::vector<int> ranks_of(Predicate predicate) const;
   [[nodiscard]] int place_of(int stripe) const;
   [[nodiscard]] const HostMate& mate_of(int stripe) const;
+  [[nodiscard]] bool mates_read_area() const;
   [[nodiscard]] bool may_end() const;
   [[nodiscard]] bool read_in_time(const HostStep& step) const;
   [[nodiscard]] const std::byte* source(std::size_t place, std::uint64_t in_buffer,
