@@ -26,7 +26,10 @@ HostLoan loan_of(const HostOperation& operation, std::span<const std::byte> aren
   HostLoan loan;
   if (is_small(operation.layout)) return loan;
   loan.input = offset_in(arena, operation.input);
-  if (!operation.layout.crosses()) loan.output = offset_in(arena, operation.output);
+  const std::uint64_t outputs = operation.layout.bytes * operation.layout.hosts[0].size();
+  if (!operation.layout.crosses() && outputs >= operation.least_lent_output) {
+    loan.output = offset_in(arena, operation.output);
+  }
   return loan;
 }
 

@@ -30,8 +30,8 @@ struct HostLoan {
 };
 
 /// What a rank with that arena lends. Nothing of a small operation, whose ranks all read all of
-/// each other's input; no output where the operation crosses hosts: its values are final in the
-/// areas.
+/// each other's input. No output that may stay in caches (kLeastLentOutput), nor where the
+/// operation crosses hosts: its values are final in the areas.
 HostLoan loan_of(const HostOperation& operation, std::span<const std::byte> arena);
 
 }  // namespace fasthorovod::ops

@@ -21,6 +21,7 @@ HostOperation operation_of(std::uint64_t bytes, int hosts) {
   operation.layout = lay_out(
       hosts == 1 ? std::vector<std::vector<int>>{{0, 1}} : std::vector<std::vector<int>>{{0}, {1}},
       0, bytes, 1, 1U << 20);
+  operation.least_lent_output = 0;
   return operation;
 }
 
@@ -37,6 +38,17 @@ TEST(HostLoan, IsWhatLiesInTheArena) {
   EXPECT_EQ(loan_of(operation, arena).output, 2 * kBytes);
   // Half in it.
   EXPECT_FALSE(loan_of(operation, std::span(arena).first(3 * kBytes - 1)).lends_output());
+}
+
+TEST(HostLoan, LeavesOutAnOutputThatMayStayInCaches) {
+  std::vector<std::byte> arena(kBytes);
+  HostOperation operation = operation_of(kBytes, 1);
+  operation.input = operation.output = arena;
+  operation.least_lent_output = 2 * kBytes;  // of both ranks
+  EXPECT_TRUE(loan_of(operation, arena).lends_output());
+  operation.least_lent_output = 2 * kBytes + 1;
+  EXPECT_TRUE(loan_of(operation, arena).lends_input());
+  EXPECT_FALSE(loan_of(operation, arena).lends_output());
 }
 
 TEST(HostLoan, LeavesOutWhatMatesCouldNotReadInTime) {

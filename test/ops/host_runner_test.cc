@@ -212,6 +212,7 @@ TEST(HostRunner, ReducesTheSameWhereverBuffersLie) {
                  .type = type,
                  .in_place = random() % 2 == 0,
                  .lent = any_lent(count_ranks(hosts), random),
+                 .lends_any_output = seed % 4 != 0,
                  .seed = seed,
                  .largest_area = 4096 + random() % 32'768});
       ++seed;
