@@ -54,6 +54,31 @@ TEST(EngineSharedMemory, SaysWhatIsTakenAndWhichSettingLimitsIt) {
       with_arena_of(16));
 }
 
+// Large enough that outputs are lent as well; ranks differ in where theirs lie.
+TEST(EngineSharedMemory, LargeTensorsAreSummedWhereTheyLie) {
+  constexpr std::size_t kBytes = 33 * kMiB + 5;
+  for (int shared = 1; shared < 4; ++shared) {
+    run_as_threads(2, [shared](Engine& engine) {
+      const int rank = engine.world().rank;
+      std::shared_ptr<std::byte> lent;
+      std::vector<std::byte> own;
+      if ((shared >> rank) % 2 == 1) {
+        lent = *engine.shared_memory(kBytes);
+      } else {
+        own.resize(kBytes);
+      }
+      const std::span<std::byte> values{lent ? lent.get() : own.data(), kBytes};
+      for (std::size_t i = 0; i < kBytes; ++i) values[i] = static_cast<std::byte>(i % 101);
+      ASSERT_TRUE(sum_in_place(engine, values));
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < kBytes; ++i) {
+        if (values[i] != static_cast<std::byte>(i % 101 * 2)) ++wrong;
+      }
+      EXPECT_EQ(wrong, 0U) << "rank " << rank << ", shared " << shared;
+    });
+  }
+}
+
 TEST(EngineSharedMemory, OutlivesItsEngineAndServesTheNextOne) {
   std::mutex mutex;
   std::vector<std::shared_ptr<std::byte>> kept(2);
