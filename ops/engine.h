@@ -16,6 +16,7 @@
 // next epoch's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -119,6 +120,14 @@ class Engine {
   /// dropped at the tensor's next step.
   virtual void set_residual(core::GroupId group, const std::string& name,
                             std::vector<float> residual) = 0;
+
+  /// Memory for tensors that the other ranks of this host, and auxiliaries, read where it is:
+  /// operations on it save copies, and give the same bits. Page aligned, contents undefined. It
+  /// stays valid as long as anybody holds it, also after this engine; for a later engine it is
+  /// memory like any other. A forked child must not touch it. In a world where a rank shares
+  /// memory with nobody it is ordinary memory. kUnavailable: there is no room, or no memory.
+  [[nodiscard]] virtual core::Result<std::shared_ptr<std::byte>> shared_memory(
+      std::size_t bytes) = 0;
 
   [[nodiscard]] virtual EngineStatistics statistics() const = 0;
 

@@ -104,6 +104,7 @@ class EngineImpl final : public Engine {
                     std::vector<float> residual) override {
     executor_.residuals().put(group, name, std::move(residual));
   }
+  core::Result<std::shared_ptr<std::byte>> shared_memory(std::size_t bytes) override;
   [[nodiscard]] EngineStatistics statistics() const override;
   void shutdown() override;
 

@@ -99,7 +99,8 @@ bool Executor::start(const JobPtr& job, bool alone) {
   }
   core::Status ready;
   try {
-    ready = job->prepare(pool_, residuals_);
+    const bool inside_hosts = routes_.inside_hosts(OrderedKind::kAllreduce, job->group().members);
+    ready = job->prepare(pool_, residuals_, inside_hosts);
   } catch (const std::bad_alloc&) {
     ready = core::Error{core::ErrorCode::kUnavailable,
                         job->title() + ": no memory for the fused buffer"};
@@ -142,7 +143,7 @@ bool Executor::transfer(const JobPtr& job, bool alone) {
     return true;
   }
   const Shape shape = job->shape(flows_);
-  const Routes::Start how{choose(job->item().op, shape), shape, job->buffer(), alone};
+  const Routes::Start how{choose(job->item().op, shape), shape, job->input(), alone};
   const bool started = routes_.start(operation_of(job), how, [this](int rank) { meet(rank); });
   if (started) count(*job);
   return started;

@@ -69,6 +69,8 @@ HostEntry* HostTable::publish(const HostNotice& notice) {
   entry->group.store(notice.key.group);
   entry->fingerprint.store(notice.fingerprint);
   entry->area.store(notice.area);
+  entry->input.store(notice.loan.input);
+  entry->output.store(notice.loan.output);
   std::array<std::uint64_t, HostEntry::kDescription / 8> words{};
   std::memcpy(words.data(), notice.description.data(),
               std::min(HostEntry::kDescription, notice.description.size()));
@@ -99,8 +101,11 @@ std::optional<HostSighting> HostTable::find(const HostKey& key) const {
     if (memory_->tags[i].load() != tag) continue;
     const HostEntry& entry = memory_->entries[i];
     const std::uint64_t state = entry.state.load();
-    HostSighting sighting{&entry, publication_of(state), entry.fingerprint.load(),
-                          entry.area.load()};
+    HostSighting sighting{&entry,
+                          publication_of(state),
+                          entry.fingerprint.load(),
+                          entry.area.load(),
+                          {entry.input.load(), entry.output.load()}};
     const HostKey found{entry.group.load(), entry.sequence.load()};
     // Still there after its fields were read, so they were one operation's.
     const HostSighting::Now now = sighting.now();

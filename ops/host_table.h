@@ -22,6 +22,7 @@
 
 #include "ops/host_bell.h"
 #include "ops/host_layout.h"
+#include "ops/host_loan.h"
 
 namespace fasthorovod::ops {
 
@@ -50,7 +51,9 @@ struct alignas(64) HostEntry {
   std::atomic<std::uint64_t> sequence{0};
   std::atomic<std::uint32_t> group{0};
   std::atomic<std::uint32_t> fingerprint{0};
-  std::atomic<std::uint64_t> area{0};                                      // offset in the arena
+  std::atomic<std::uint64_t> area{0};   // offset in the arena
+  std::atomic<std::uint64_t> input{0};  // as in HostLoan
+  std::atomic<std::uint64_t> output{0};
   std::array<std::atomic<std::uint64_t>, kDescription / 8> description{};  // zeros fill it up
 
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -63,6 +66,7 @@ struct HostNotice {
   std::uint32_t fingerprint = 0;
   std::uint64_t area = 0;   // offset in the arena
   std::string description;  // what this rank believes the operation to be; may be cut
+  HostLoan loan{};
 };
 
 /// A mate's entry, as it was found.
@@ -71,6 +75,7 @@ struct HostSighting {
   std::uint64_t publication = 0;  // of the entry; another one is another operation
   std::uint32_t fingerprint = 0;
   std::uint64_t area = 0;
+  HostLoan loan{};
   bool failed = false;  // already when it was found
 
   enum class Now { kRunning, kFailed, kGone };

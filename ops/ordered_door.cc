@@ -110,7 +110,7 @@ void OrderedDoor::retry() {
 // False: there is no shared memory for it now.
 bool OrderedDoor::start(const JobPtr& job, bool alone) {
   try {
-    job->prepare(pool_);
+    job->prepare(pool_, routes_.inside_hosts(job->operation().kind, job->group().members));
   } catch (const std::bad_alloc&) {
     const Error error{
         ErrorCode::kUnavailable,
@@ -129,8 +129,7 @@ bool OrderedDoor::run(const JobPtr& job, bool alone) {
     worker_.post([this, job, status = std::move(status)] { ended(job, status); });
   };
   const Shape shape = job->shape(flows_);
-  const std::span<std::byte> buffer = operation.buffer;
-  const Routes::Start how{choose(job->operation().kind, shape), shape, buffer, alone};
+  const Routes::Start how{choose(job->operation().kind, shape), shape, job->input(), alone};
   if (!routes_.start(std::move(operation), how, hooks_.need_flows)) {
     return false;
   }

@@ -32,16 +32,23 @@ std::string OrderedJob::title() const {
   return operation_.title.empty() ? description_ : operation_.title;
 }
 
-void OrderedJob::prepare(BufferPool& pool) {
-  if (!prepared_) find_memory(pool);
-  prepared_ = true;
+void OrderedJob::prepare(BufferPool& pool, bool inside_hosts) {
+  if (std::exchange(prepared_, true)) return;
+  if (operation_.kind == OrderedKind::kAllreduce) return prepare_allreduce(inside_hosts);
+  find_memory(pool);
+}
+
+void OrderedJob::prepare_allreduce(bool inside_hosts) {
+  buffer_ = operation_.output;
+  input_ = operation_.input;
+  if (inside_hosts && operation_.prescale == 1.0) return;
+  copy_scaled_input(buffer_);
+  input_ = buffer_;
 }
 
 void OrderedJob::find_memory(BufferPool& pool) {
   buffer_ = operation_.output;
   switch (operation_.kind) {
-    case OrderedKind::kAllreduce:
-      return copy_scaled_input(buffer_);
     case OrderedKind::kReduce:
       if (!is_root()) buffer_ = pooled(pool, operation_.input.size());
       return copy_scaled_input(buffer_);
@@ -56,6 +63,7 @@ void OrderedJob::find_memory(BufferPool& pool) {
     case OrderedKind::kScatter:
     case OrderedKind::kAlltoall:
       return prepare_exchange(pool);
+    case OrderedKind::kAllreduce:
     case OrderedKind::kBroadcast:
     case OrderedKind::kBarrier:
       return;

@@ -2,8 +2,9 @@
 // works on, the copies before and after it.
 //
 // Reductions work in the caller's output where it holds the whole, in a pooled buffer elsewhere;
-// the caller's input is never written. Thread: owner (the worker), but for the lanes that work on
-// the memory between prepare() and finish().
+// the caller's input is never written. An all-reduce inside hosts reads the input where it is,
+// unless it is to be scaled first; others begin with a copy of it in the buffer. Thread: owner (the
+// worker), but for the lanes that work on the memory between prepare() and finish().
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,12 @@ class OrderedJob final {
   /// `operation` is complete (see ordered_check.h).
   OrderedJob(OrderedOperation operation, GroupPtr group, std::uint64_t sequence);
 
-  /// Finds or makes the memory and copies in; once. May throw std::bad_alloc.
-  void prepare(BufferPool& pool);
+  /// Finds or makes the memory and copies in; once. `inside_hosts`: as Routes says of it. May throw
+  /// std::bad_alloc.
+  void prepare(BufferPool& pool, bool inside_hosts);
+
+  /// After prepare(): what an all-reduce reduces into its buffer.
+  [[nodiscard]] std::span<const std::byte> input() const { return input_; }
 
   /// What runs, but for its schedule and `done`.
   [[nodiscard]] Operation transfer(std::uint32_t epoch) const;
@@ -55,6 +60,7 @@ class OrderedJob final {
   void copy_scaled_input(std::span<std::byte> to) const;
   void average(std::span<std::byte> to, std::span<const std::byte> from) const;
   void find_memory(BufferPool& pool);
+  void prepare_allreduce(bool inside_hosts);
   [[nodiscard]] ByteSpan block(const std::vector<std::uint64_t>& blocks) const;
   void prepare_exchange(BufferPool& pool);
 
@@ -66,6 +72,7 @@ class OrderedJob final {
 
   bool prepared_ = false;
   std::span<std::byte> buffer_;
+  std::span<const std::byte> input_;
   std::optional<std::span<const std::byte>> source_;
   BufferPool::Buffer pooled_;
 };

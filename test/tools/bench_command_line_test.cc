@@ -41,6 +41,12 @@ TEST(BenchCommandLine, TakesNcclTestsOptions) {
   EXPECT_EQ(given.door, BenchDoor::kNamed);
 }
 
+TEST(BenchCommandLine, PutsBuffersIntoTheArenaWhenAsked) {
+  EXPECT_EQ(options({}).memory, BenchMemory::kOrdinary);
+  EXPECT_EQ(options({"--memory", "arena"}).memory, BenchMemory::kArena);
+  EXPECT_THAT(refusal({"--memory", "heap"}), HasSubstr("none of ordinary, arena"));
+}
+
 TEST(BenchCommandLine, TakesACodecThroughTheNamedDoor) {
   const AllreduceOptions given = options({"--codec", "twobit:0.5", "-o", "avg"});
   EXPECT_EQ(given.codec, (core::CodecChoice{core::CodecId::kTwobit, 0.5F}));

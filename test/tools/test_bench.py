@@ -153,12 +153,14 @@ def test_the_named_door_works_as_well():
 
 
 @needs_launcher
-def test_json_lines_say_what_was_run():
-    lines = [json.loads(line) for line in launched(3, *SMALL, "--json")]
+@pytest.mark.parametrize("memory", ["ordinary", "arena"])
+def test_json_lines_say_what_was_run(memory):
+    lines = [json.loads(line) for line in launched(3, *SMALL, "--json", "--memory", memory)]
     assert [line["bytes"] for line in lines] == SIZES
     for line in lines:
         assert (line["ranks"], line["hosts"], line["wrong"]) == (3, 1, 0)
         assert (line["iterations"], line["repetitions"]) == (3, 1)
+        assert line["memory"] == memory
         assert 0 < line["min_us"] <= line["time_us"]
         assert line["busbw"] == pytest.approx(line["algbw"] * 4 / 3)
 

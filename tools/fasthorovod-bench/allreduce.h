@@ -23,7 +23,8 @@ struct AllreduceOptions {
   core::DataType type = core::DataType::kFloat32;
   core::Reduction reduction = core::Reduction::kSum;
   BenchDoor door = BenchDoor::kOrdered;
-  core::CodecChoice codec{};  // of our own engine alone
+  core::CodecChoice codec{};                    // of our own engine alone
+  BenchMemory memory = BenchMemory::kOrdinary;  // likewise
   int iterations = 20;
   int warm_up = 5;
   int repetitions = 0;        // at least 1 when it runs; 0: not said

@@ -52,7 +52,9 @@ class Run {
     const Turn turn{.count = count, .type = options_.type, .reduction = options_.reduction};
     const Pattern own = ours_.own(turn);
     const Pattern expected = ours_.expected(turn);
-    const Task task{ours_.make_room(turn), own, expected};
+    core::Result<std::span<std::byte>> room = ours_.make_room(turn);
+    if (!room) return std::move(room).error();
+    const Task task{*room, own, expected};
     const Pace pace{options_.iterations, options_.budget_s, options_.warm_up};
     EngineRank rank(engine_, ours_, turn);
     std::size_t number = 0;

@@ -54,6 +54,7 @@ struct Texts {
   std::string reduction = "sum";
   std::string door;  // empty: ordered, or named with a codec
   std::string codec = "none";
+  std::string memory = "ordinary";
   std::vector<std::string> backends;
 };
 
@@ -97,6 +98,11 @@ void declare_operation(CLI::App& command, Texts& texts) {
                      "ordered, as calls of torch.distributed, or named, as those of "
                      "fasthorovod.torch, which rank 0 negotiates; [ordered, with --codec named]");
   command.add_option("--codec", texts.codec, codec_help())->capture_default_str();
+  command
+      .add_option("--memory", texts.memory,
+                  "where our buffers are: ordinary, or arena, the memory that the ranks of a host "
+                  "share")
+      ->capture_default_str();
 }
 
 void declare_measurement(CLI::App& command, Texts& texts, BenchCommandLine& line) {
@@ -173,8 +179,11 @@ core::Status read_operation(const Texts& texts, AllreduceOptions& options) {
   if (!type) return std::move(type).error();
   core::Result<core::Reduction> reduction = parse_reduction(texts.reduction);
   if (!reduction) return std::move(reduction).error();
+  core::Result<BenchMemory> memory = parse_memory(texts.memory);
+  if (!memory) return std::move(memory).error();
   options.type = *type;
   options.reduction = *reduction;
+  options.memory = *memory;
   return {};
 }
 

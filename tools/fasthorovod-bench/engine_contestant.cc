@@ -32,9 +32,19 @@ core::Result<ops::Handle> EngineContestant::submit(const Turn& turn) {
   return engine_.submit_ordered(std::move(operation));
 }
 
-std::span<std::byte> EngineContestant::make_room(const Turn& turn) {
-  values_.resize(turn.count * core::size_of(turn.type));
-  return values_;
+core::Result<std::span<std::byte>> EngineContestant::make_room(const Turn& turn) {
+  const std::size_t bytes = turn.count * core::size_of(turn.type);
+  if (bytes == values_.size()) return values_;
+  if (memory_ == BenchMemory::kOrdinary) {
+    ordinary_.resize(bytes);
+    return values_ = ordinary_;
+  }
+  values_ = {};
+  shared_.reset();
+  auto shared = engine_.shared_memory(bytes);
+  if (!shared) return std::move(shared).error();
+  shared_ = *std::move(shared);
+  return values_ = {shared_.get(), bytes};
 }
 
 core::Status EngineContestant::allreduce(const Turn& turn) {
@@ -58,7 +68,7 @@ Pattern EngineContestant::expected(const Turn& turn) const {
 core::Result<std::vector<Sample>> EngineContestant::take(const Turn& turn) {
   const Pattern own_values = own(turn);
   const Pattern right_values = expected(turn);
-  make_room(turn);
+  if (auto room = make_room(turn); !room) return std::move(room).error();
   Lineup lineup(engine_);
   for (int i = -turn.warm_up; i < turn.iterations; ++i) {
     fill(values_, own_values);

@@ -75,7 +75,7 @@ Result<std::uint64_t> run_allreduce(const tools::BenchCommandLine& line, const C
   auto engine = fasthorovod::ops::Engine::start(config, 0, log);
   if (!engine) return std::move(engine).error();
   if (auto met = meet(others, **engine); !met) return std::move(met).error();
-  tools::EngineContestant ours(**engine, line.allreduce.door, line.allreduce.codec);
+  tools::EngineContestant ours(**engine, line.allreduce);
   if (line.allreduce.back_to_back) return tools::run_back_to_back(**engine, ours, line.allreduce);
   std::vector<tools::Contestant*> contestants{&ours};
   if (others.gloo != nullptr) contestants.push_back(others.gloo.get());

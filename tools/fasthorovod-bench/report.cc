@@ -49,9 +49,9 @@ std::string Report::rounds() const {
 
 void Report::heading() const {
   if (options_.json) return;
-  fmt::print("# all-reduce in place: ranks {}, hosts {}, door {}, codec {}, {}\n", world_.size,
-             world_.host_names.size(), door_name(options_.door), core::to_string(options_.codec),
-             rounds());
+  fmt::print("# all-reduce in place: ranks {}, hosts {}, door {}, codec {}, memory {}, {}\n",
+             world_.size, world_.host_names.size(), door_name(options_.door),
+             core::to_string(options_.codec), memory_name(options_.memory), rounds());
   fmt::print("#{:>12} {:>13} {:>9} {:>7} {:>11} {:>8} {:>8} {:>7}{}\n", "size", "count", "type",
              "redop", "time", "algbw", "busbw", "#wrong",
              compares() ? fmt::format(" {:>12} {:>10}", "backend", "ours/it") : "");
@@ -97,6 +97,7 @@ void Report::print_json_row(const Row& row, double algbw) const {
                                  {"wrong", row.summary.wrong},
                                  {"backend", row.contestant},
                                  {"door", door_name(options_.door)},
+                                 {"memory", memory_name(options_.memory)},
                                  {"codec", core::to_string(options_.codec)},
                                  {"ranks", world_.size},
                                  {"hosts", world_.host_names.size()},
