@@ -25,10 +25,14 @@ void EngineImpl::announce() {
 }
 
 core::Result<Handle> EngineImpl::watched(core::Result<Handle> handle) {
-  if (handle && watch_.enabled() && !watching_.exchange(true)) {
+  if (handle) watch_pending();
+  return handle;
+}
+
+void EngineImpl::watch_pending() {
+  if (watch_.enabled() && !watching_.exchange(true)) {
     control_->post([this] { watch_progress(); });
   }
-  return handle;
 }
 
 // Runs while something is pending here: the coordinator notices what some rank did not submit, and

@@ -81,6 +81,8 @@ class HostRunner final {
   void piece_done(std::uint32_t piece);
   /// No lane touches the area any more, however the operation ended on the chunk board.
   void transfers_ended() { transfers_ended_ = true; }
+  /// What hears of its end instead of the operation's `done`; it has not ended.
+  void tell_end(std::function<void(core::Status)> done) { operation_.done = std::move(done); }
   /// The operation ends with `error` at the next look(), unless it has ended before.
   void fail(const core::Error& error);
 

@@ -11,7 +11,8 @@
 namespace fasthorovod::ops {
 namespace {
 
-// Lets the other threads of this core, and its neighbour's, have the bus for a moment.
+}  // namespace
+
 void relax() {
 #if defined(__x86_64__)
   _mm_pause();
@@ -19,8 +20,6 @@ void relax() {
   asm volatile("yield");
 #endif
 }
-
-}  // namespace
 
 HostWatch::HostWatch(std::size_t ranks) : spins_(std::thread::hardware_concurrency() >= ranks) {}
 

@@ -41,6 +41,7 @@ class OrderedDoor final {
     std::function<void(int peer)> need_flows;           // an operation talks to this peer
     std::function<void(core::OperationFailed)> report;  // to the coordinator; any thread
     std::function<void()> idle;                         // nothing is pending any more
+    std::function<void()> waits;                        // an operation of run() is not over soon
   };
 
   OrderedDoor(const core::World& world, int flows, const GroupTable& groups, ChunkBoard& board,
@@ -48,6 +49,10 @@ class OrderedDoor final {
 
   /// Any thread. Never completes inside the call.
   core::Result<Handle> submit(OrderedOperation operation);
+
+  /// Any thread. The same as to submit an operation and to wait for it, without another thread
+  /// where that is possible: while nothing else is under way, and the others keep up.
+  core::Status run(OrderedOperation operation);
 
   /// Any thread: what is pending in the group fails, here and, by the coordinator, elsewhere; with
   /// `tell`, also what others call later.
@@ -109,13 +114,19 @@ class OrderedDoor final {
     std::optional<End> end;
   };
 
+  core::Result<JobPtr> take(OrderedOperation operation, bool& has_turn);
+  void run_with_turn(const JobPtr& job);
+  [[nodiscard]] bool may_run_here(const JobPtr& job);
+  [[nodiscard]] bool run_here(const JobPtr& job);
+  void count(const OrderedJob& job);
   void watch(const JobPtr& job);
   void await(const JobPtr& job, core::TimePoint now, bool tells_mates);
   void due(const JobPtr& job);
   void enqueue(const JobPtr& job);
   void start_what_fits(core::GroupId group);
   [[nodiscard]] bool start(const JobPtr& job, bool alone);
-  [[nodiscard]] bool run(const JobPtr& job, bool alone);
+  [[nodiscard]] bool launch(const JobPtr& job, bool alone);
+  [[nodiscard]] Operation transfer(const JobPtr& job);
   void ended(const JobPtr& job, const core::Status& status);
   void finish(const JobPtr& job, const core::Status& status);
   void note_failed(core::GroupId group, std::uint64_t sequence);

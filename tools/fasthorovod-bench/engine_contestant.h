@@ -22,7 +22,8 @@ class EngineContestant final : public Contestant {
   core::Result<std::vector<Sample>> take(const Turn& turn) override;
 
  private:
-  core::Result<ops::Handle> submit(const Turn& turn);
+  core::Status run_named(const Turn& turn);
+  core::Status run_ordered(const Turn& turn);
   core::Status allreduce(const Turn& turn);
   [[nodiscard]] Pattern own(const Turn& turn) const;
   [[nodiscard]] Pattern expected(const Turn& turn) const;
