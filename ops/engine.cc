@@ -28,6 +28,7 @@ core::Status EngineImpl::launch() {
   if (auxiliaries_) auxiliaries_->publish();
   worker_.on_wanted([this] {
     if (hosts_ != nullptr) hosts_->nudge();
+    lanes_->wake();
   });
   engine_thread_ = std::thread([this] { control_->run(control_handlers()); });
   return {};

@@ -56,7 +56,8 @@ OrderedDoor::Hooks EngineImpl::door_hooks() {
                 control_->post([this, message = std::move(message)] { operation_failed(message); });
               },
           .idle = [this] { ordered_idle(); },
-          .waits = [this] { watch_pending(); }};
+          .waits = [this] { watch_pending(); },
+          .lanes = [this]() -> transport::LaneSet& { return *lanes_; }};
 }
 
 MessageDoor::Hooks EngineImpl::message_hooks() {

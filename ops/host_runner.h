@@ -42,12 +42,18 @@ struct HostGates {
   std::uint32_t pieces = 0;
 };
 
+/// An operation's `done` is to be called.
+struct HostEnd {
+  std::function<void(core::Status)> done;
+  core::Status status;
+};
+
 /// What others have to hear of what a runner did.
 struct HostNews {
-  std::vector<HostBell*> bells;
+  std::vector<HostBell*> bells;  // each once
   std::vector<Disagreement> disagreements;
   std::vector<HostGates> gates;
-  std::vector<std::function<void()>> ends;  // calls `done`
+  std::vector<HostEnd> ends;
 
   [[nodiscard]] bool empty() const {
     return bells.empty() && disagreements.empty() && gates.empty() && ends.empty();

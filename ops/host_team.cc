@@ -39,7 +39,8 @@ class HostTeam::Impl {
         own_(seat_of(world.rank)),
         table_(own_.arena),
         areas_(heap, largest_area, Executor::kWindow),
-        watch_(seats_.size()) {}
+        watch_(seats_.size()),
+        callers_watch_(seats_.size()) {}
 
   std::span<std::byte> reserve(std::size_t bytes, Door door, bool alone);
   void give_back(std::span<std::byte> area) { areas_.release(area); }
@@ -90,6 +91,7 @@ class HostTeam::Impl {
   HostTable table_;
   HostAreas areas_;
   const HostWatch watch_;
+  const CallerWatch callers_watch_;
   std::atomic<std::uint64_t> steps_{0};  // partner: progress()
 
   mutable std::mutex mutex_;
@@ -245,7 +247,7 @@ void HostTeam::Impl::tell(const HostNews& news, bool space) const {
   for (const HostGates& gates : news.gates) {
     hooks_.open(gates.group, gates.sequence, gates.pieces);
   }
-  for (const auto& end : news.ends) end();
+  for (const HostEnd& end : news.ends) end.done(end.status);
   if (space) hooks_.space();
 }
 
@@ -294,7 +296,7 @@ void HostTeam::Impl::begin(HostOperation operation) {
 std::optional<core::Status> HostTeam::Impl::drive(const std::atomic<bool>& wanted,
                                                   core::TimePoint until) {
   HostRunner& runner = driven_.front();
-  CallerWatch watch(seats_.size());
+  CallerWatch watch = callers_watch_;
   while (!runner.ended()) {
     if (advance(runner)) {
       watch.restart();

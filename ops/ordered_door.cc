@@ -28,6 +28,11 @@ constexpr std::chrono::milliseconds kTellMates{300};
 constexpr std::chrono::milliseconds kRunAlone{100};
 constexpr std::size_t kFailuresKept = 1024;
 
+std::size_t ranks_on_host(const core::World& world) {
+  const int own = world.host_of_rank[static_cast<std::size_t>(world.rank)];
+  return static_cast<std::size_t>(std::ranges::count(world.host_of_rank, own));
+}
+
 }  // namespace
 
 OrderedDoor::OrderedDoor(const core::World& world, int flows, const GroupTable& groups,
@@ -40,7 +45,8 @@ OrderedDoor::OrderedDoor(const core::World& world, int flows, const GroupTable& 
       routes_(routes),
       worker_(worker),
       deadlines_(deadlines),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)),
+      watch_(ranks_on_host(world)) {}
 
 core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
   bool has_turn = false;
@@ -87,17 +93,46 @@ core::Status OrderedDoor::run(OrderedOperation operation) {
 void OrderedDoor::run_with_turn(const JobPtr& job) {
   if (may_run_here(job) && run_here(job)) return;
   hooks_.waits();
+  if (queues_[job->group().id].in_flight.contains(job->sequence())) return watch(job);
+  // Where hosts share the work with the network, several threads have their part in it.
+  transport::LaneSet& lanes = hooks_.lanes();
+  const bool drives =
+      !routes_.inside_hosts(job->operation().kind, job->group().members) && lanes.try_take();
   watch(job);
-  if (!queues_[job->group().id].in_flight.contains(job->sequence())) enqueue(job);
+  enqueue(job);
+  if (drives) drive(job, lanes);
+}
+
+// Makes the lane's turns and runs what is posted to the worker until the operation is over. With
+// nothing to do it sleeps in the lane's poll, which a post ends, too.
+void OrderedDoor::drive(const JobPtr& job, transport::LaneSet& lanes) {
+  const core::TimePoint until = core::Clock::now() + kRunAlone;
+  CallerWatch watch = watch_;
+  while (!job->over && !lanes.stopping()) {
+    if (worker_.wanted().load()) {
+      worker_.serve();
+      watch.restart();
+    } else if (lanes.step(std::chrono::milliseconds(0))) {
+      watch.restart();
+    } else if (!watch.wait()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - core::Clock::now());
+      if (left.count() <= 0) break;
+      (void)lanes.step(left);
+    }
+  }
+  lanes.give_back(board_.in_flight() > 0);
 }
 
 // Its group has nothing else under way, and nothing is known against it.
 bool OrderedDoor::may_run_here(const JobPtr& job) {
   const OrderedOperation& operation = job->operation();
   if (operation.output.empty() || failed_ || !left_.empty()) return false;
-  if (!routes_.stays_on_host(operation.kind, job->group().members)) return false;
-  if (removed_.contains(job->group().id)) return false;
-  const Queue& queue = queues_[job->group().id];
+  if (operation.kind != OrderedKind::kAllreduce || removed_.contains(job->group().id)) return false;
+  Queue& queue = queues_[job->group().id];
+  if (!queue.on_one_host) {
+    queue.on_one_host = routes_.stays_on_host(operation.kind, job->group().members);
+  }
+  if (!*queue.on_one_host) return false;
   if (queue.end || !queue.waiting.empty() || !queue.in_flight.empty()) return false;
   const std::lock_guard lock(mutex_);
   return !counts_[job->group().id].doomed.contains(job->sequence());
@@ -183,6 +218,12 @@ void OrderedDoor::retry() {
 
 // False: there is no shared memory for it now.
 bool OrderedDoor::start(const JobPtr& job, bool alone) {
+  const OrderedOperation& operation = job->operation();
+  if (operation.kind == OrderedKind::kAllreduce &&
+      gathers_to_reduce(operation.output.size(), job->group().size()) &&
+      !routes_.inside_hosts(operation.kind, job->group().members)) {
+    job->gather_to_reduce();
+  }
   try {
     job->prepare(pool_);
   } catch (const std::bad_alloc&) {
@@ -215,7 +256,7 @@ bool OrderedDoor::launch(const JobPtr& job, bool alone) {
   Operation operation = transfer(job);
   const Shape shape = job->shape(flows_);
   const std::span<std::byte> buffer = operation.buffer;
-  const Routes::Start how{choose(job->operation().kind, shape), shape, buffer, alone};
+  const Routes::Start how{choose(job->exchange(), shape), shape, buffer, alone};
   if (!routes_.start(std::move(operation), how, hooks_.need_flows)) {
     return false;
   }

@@ -29,7 +29,9 @@
 #include "ops/deadline_queue.h"
 #include "ops/ordered_job.h"
 #include "ops/routes.h"
+#include "ops/caller_watch.h"
 #include "ops/worker.h"
+#include "transport/lane_set.h"
 
 namespace fasthorovod::ops {
 
@@ -42,6 +44,7 @@ class OrderedDoor final {
     std::function<void(core::OperationFailed)> report;  // to the coordinator; any thread
     std::function<void()> idle;                         // nothing is pending any more
     std::function<void()> waits;                        // an operation of run() is not over soon
+    std::function<transport::LaneSet&()> lanes;         // of this rank
   };
 
   OrderedDoor(const core::World& world, int flows, const GroupTable& groups, ChunkBoard& board,
@@ -112,12 +115,14 @@ class OrderedDoor final {
     std::uint64_t last_seen = 0;     // of submitted operations
     std::set<std::uint64_t> failed;  // the latest that ended with an error here
     std::optional<End> end;
+    std::optional<bool> on_one_host;  // its all-reduces can be run by HostPath::run
   };
 
   core::Result<JobPtr> take(OrderedOperation operation, bool& has_turn);
   void run_with_turn(const JobPtr& job);
   [[nodiscard]] bool may_run_here(const JobPtr& job);
   [[nodiscard]] bool run_here(const JobPtr& job);
+  void drive(const JobPtr& job, transport::LaneSet& lanes);
   void count(const OrderedJob& job);
   void watch(const JobPtr& job);
   void await(const JobPtr& job, core::TimePoint now, bool tells_mates);
@@ -151,6 +156,7 @@ class OrderedDoor final {
   Worker& worker_;
   DeadlineQueue& deadlines_;
   const Hooks hooks_;
+  const CallerWatch watch_;
 
   std::mutex mutex_;
   std::unordered_map<core::GroupId, Count> counts_;
