@@ -1,7 +1,7 @@
-// How long a caller that runs its operation itself stays awake for an answer: some microseconds with
-// its core, as long as the answer of a rank that runs takes, then as long again as a sleep would
-// cost, but offering its core to others. Where ranks have no core each, the one waited for may need
-// this one.
+// How long a caller that runs its operation itself stays awake for an answer: some microseconds
+// with its core, as long as the answer of a rank that runs takes, then as long again as a sleep
+// would cost, but offering its core to others. Where ranks have no core each, the one waited for
+// may need this one.
 //
 // Thread: owner.
 #pragma once

@@ -133,9 +133,7 @@ ChunkBoard::ChunkBoard(std::function<void(int peer, Error)> on_fault,
 ChunkBoard::~ChunkBoard() = default;
 
 void ChunkBoard::start(Operation operation) { impl_->start(std::move(operation)); }
-void ChunkBoard::pass(std::uint32_t group, std::uint64_t sequence) {
-  impl_->pass(group, sequence);
-}
+void ChunkBoard::pass(std::uint32_t group, std::uint64_t sequence) { impl_->pass(group, sequence); }
 void ChunkBoard::open_gates(std::uint32_t group, std::uint64_t sequence, std::uint32_t count) {
   impl_->open_gates(group, sequence, count);
 }

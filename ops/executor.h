@@ -3,9 +3,10 @@
 //
 // All ranks start the items of the world in one order, each at most kWindow - 1 items ahead of the
 // oldest that is in flight there. That bound is what makes parked chunks safe (see chunk_board.h)
-// and lets the copies of one item run beside the transfers of the next. A barrier starts when nothing is in flight, and nothing starts
-// beside it. Each process set has an order and a window of its own, and waits for nothing of the
-// world or of another set: two ranks may be in different sets, and so in different orders.
+// and lets the copies of one item run beside the transfers of the next. A barrier starts when
+// nothing is in flight, and nothing starts beside it. Each process set has an order and a window of
+// its own, and waits for nothing of the world or of another set: two ranks may be in different
+// sets, and so in different orders.
 //
 // Thread: owner is the worker; the members called from other threads say so.
 #pragma once

@@ -46,8 +46,8 @@ bool HostPath::start(const Operation& operation, std::span<const std::byte> inpu
 
 bool HostPath::is_one_host(const core::World& world, const std::vector<int>& members) {
   const auto host_of = [&](int rank) { return world.host_of_rank[static_cast<std::size_t>(rank)]; };
-  return std::ranges::all_of(
-      members, [&](int rank) { return host_of(rank) == host_of(members.front()); });
+  return std::ranges::all_of(members,
+                             [&](int rank) { return host_of(rank) == host_of(members.front()); });
 }
 
 // Ranks that agree need no board. Those that do not agree do not get on with it, and then it starts
@@ -102,9 +102,9 @@ HostOperation HostPath::inside_half(const Operation& operation, std::span<const 
 void HostPath::start_outside(Operation operation, const HostLayout& layout,
                              std::span<std::byte> area, const std::function<void(int)>& meet) {
   const Key key{operation.group, operation.sequence};
-  operation.schedule =
-      host_ring(layout, default_chunk_bytes(layout.piece_bytes,
-                                            static_cast<int>(layout.hosts.size()), flows_));
+  operation.schedule = host_ring(
+      layout,
+      default_chunk_bytes(layout.piece_bytes, static_cast<int>(layout.hosts.size()), flows_));
   for_each_peer(operation, meet);
   {
     const std::lock_guard lock(mutex_);

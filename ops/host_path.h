@@ -58,9 +58,9 @@ class HostPath final {
     kOver,     // all of it
     kGoesOn,   // as after start()
   };
-  /// Runs an all-reduce on one host in the calling thread, as far as mates keep up: then neither the
-  /// board nor the team's thread hears of it, and nobody else is told. Takes operation.done only
-  /// when it goes on. It is alone in its group, and no other thread starts anything meanwhile.
+  /// Runs an all-reduce on one host in the calling thread, as far as mates keep up: then neither
+  /// the board nor the team's thread hears of it, and nobody else is told. Takes operation.done
+  /// only when it goes on. It is alone in its group, and no other thread starts anything meanwhile.
   /// `wanted` and `until` as HostTeam::drive takes them; `outcome` is set when it is over.
   [[nodiscard]] Run run(const Operation& operation, std::span<const std::byte> input,
                         const std::atomic<bool>& wanted, core::TimePoint until,

@@ -95,9 +95,9 @@ class HostTeam::Impl {
   std::atomic<std::uint64_t> steps_{0};  // partner: progress()
 
   mutable std::mutex mutex_;
-  std::list<HostRunner> runners_;  // in the order of their start; removed by the thread alone
-  std::optional<Error> over_;      // set by stop
-  std::thread thread_;             // from the first operation on
+  std::list<HostRunner> runners_;        // in the order of their start; removed by the thread alone
+  std::optional<Error> over_;            // set by stop
+  std::thread thread_;                   // from the first operation on
   std::condition_variable called_;       // the thread is needed; nobody drives any more
   std::atomic<std::uint64_t> calls_{0};  // of wake_thread()
   bool parked_ = false;                  // the thread leaves the bell alone

@@ -9,9 +9,7 @@
 #endif
 
 namespace fasthorovod::ops {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 void relax() {
 #if defined(__x86_64__)

@@ -143,7 +143,8 @@ bool OrderedDoor::run_here(const JobPtr& job) {
   const core::TimePoint now = core::Clock::now();
   const std::chrono::milliseconds limit = job->operation().time_limit;
   if (limit.count() > 0) job->limit = now + limit;
-  const core::TimePoint until = std::min(job->limit.value_or(core::TimePoint::max()), now + kRunAlone);
+  const core::TimePoint until =
+      std::min(job->limit.value_or(core::TimePoint::max()), now + kRunAlone);
   job->prepare(pool_);
   Operation operation = transfer(job);
   core::Status status;

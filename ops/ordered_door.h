@@ -25,11 +25,11 @@
 
 #include "core/control_message.h"
 #include "core/world.h"
+#include "ops/caller_watch.h"
 #include "ops/chunk_board.h"
 #include "ops/deadline_queue.h"
 #include "ops/ordered_job.h"
 #include "ops/routes.h"
-#include "ops/caller_watch.h"
 #include "ops/worker.h"
 #include "transport/lane_set.h"
 

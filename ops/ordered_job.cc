@@ -24,9 +24,7 @@ void copy(std::span<std::byte> to, std::span<const std::byte> from) {
 }  // namespace
 
 OrderedJob::OrderedJob(OrderedOperation operation, GroupPtr group, std::uint64_t sequence)
-    : operation_(std::move(operation)),
-      group_(std::move(group)),
-      sequence_(sequence) {}
+    : operation_(std::move(operation)), group_(std::move(group)), sequence_(sequence) {}
 
 std::string OrderedJob::title() const {
   return operation_.title.empty() ? describe(operation_) : operation_.title;

@@ -67,9 +67,8 @@ void Worker::give_back() {
 void Worker::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] {
-      return driver_ == std::thread::id() && (stopping_ || !queue_.empty());
-    });
+    changed_.wait(
+        lock, [this] { return driver_ == std::thread::id() && (stopping_ || !queue_.empty()); });
     if (queue_.empty()) return;
     const std::function<void()> function = std::move(queue_.front());
     queue_.pop_front();

@@ -41,8 +41,7 @@ void ThreadLane::park() {
   changed_.notify_all();
   while (true) {
     const unsigned takes = takes_;
-    changed_.wait_for(lock, kRest,
-                      [this] { return owner_.load() == Owner::kNobody && resumes_; });
+    changed_.wait_for(lock, kRest, [this] { return owner_.load() == Owner::kNobody && resumes_; });
     if (owner_.load() == Owner::kCaller) continue;
     if (resumes_ || lane_->stopped() || takes == takes_) break;
   }

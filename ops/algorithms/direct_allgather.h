@@ -1,8 +1,8 @@
 // Direct all-gather: every rank sends its block to every other one.
 //
-// Idea: one hop instead of a ring's P - 1, for blocks so small that a hop costs more than the bytes.
-// Blocks may differ in size and may be empty. A small all-reduce is this, with the whole vector as
-// a rank's block, and a sum over all blocks on each rank.
+// Idea: one hop instead of a ring's P - 1, for blocks so small that a hop costs more than the
+// bytes. Blocks may differ in size and may be empty. A small all-reduce is this, with the whole
+// vector as a rank's block, and a sum over all blocks on each rank.
 //
 // Steps: 1. Bytes sent by rank r: (P - 1) block(r).
 //

@@ -79,8 +79,8 @@ bool BoardNetwork::act(std::size_t actor) {
 }
 
 bool BoardNetwork::start_next(Rank& rank) {
-  const bool is_ahead = !rank.in_flight.empty() &&
-                        rank.started - *rank.in_flight.begin() >= options_.window;
+  const bool is_ahead =
+      !rank.in_flight.empty() && rank.started - *rank.in_flight.begin() >= options_.window;
   if (rank.waiting.empty() || is_ahead) return false;
   rank.in_flight.insert(rank.started++);
   Operation operation = std::move(rank.waiting.front());

@@ -239,10 +239,9 @@ TEST_P(RunWhere, RanksThatDisagreeAreNamed) {
         const bool odd = engine.world().rank == 1;
         Floats values(odd ? 200 : 100);
         const auto began = std::chrono::steady_clock::now();
-        expect_failure(engine.run(call(OrderedKind::kAllreduce, values, values)),
-                       ErrorCode::kMismatch,
-                       {"rank 1 (host", "all_reduce of 200 float32, sum",
-                        "all_reduce of 100 float32, sum"});
+        expect_failure(
+            engine.run(call(OrderedKind::kAllreduce, values, values)), ErrorCode::kMismatch,
+            {"rank 1 (host", "all_reduce of 200 float32, sum", "all_reduce of 100 float32, sum"});
         EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
         expect_failure(
             engine.run(call(odd ? OrderedKind::kBarrier : OrderedKind::kAllreduce, values, values)),
@@ -293,37 +292,36 @@ TEST_P(RunWhere, AGroupIsAbortedMeanwhile) {
 }
 
 TEST_P(RunWhere, ShutdownEndsIt) {
-  run_as_threads(
-      2,
-      [](Engine& engine) {
-        Floats gate(1);
-        expect_success(engine.run(call(OrderedKind::kAllreduce, gate, gate)));
-        if (engine.world().rank != 0) {
-          // Leaves last: the other one's operation needs it.
-          Floats values(100, 1.0F);
-          (void)engine.run(call(OrderedKind::kBarrier, {}, none()));
-          (void)engine.run(call(OrderedKind::kAllreduce, values, values));
-          return;
-        }
-        expect_success(engine.run(call(OrderedKind::kBarrier, {}, none())));
-        ASSERT_TRUE(engine.add_group(3, {0, 1}));
-        std::atomic<bool> begins{false};
-        std::thread waiting([&] {
-          Floats values(100, 1.0F);
-          OrderedOperation sum = call(OrderedKind::kAllreduce, values, values);
-          sum.group = 3;  // nobody else calls it
-          begins = true;
-          expect_failure(engine.run(sum), ErrorCode::kShutdown, {});
-        });
-        while (!begins) std::this_thread::yield();
-        engine.shutdown();
-        waiting.join();
-      },
-      {.adjust =
-           [apart = GetParam()](core::Config& config) {
-             if (apart) live_apart(config);
-           },
-       .quiet = true});
+  run_as_threads(2,
+                 [](Engine& engine) {
+                   Floats gate(1);
+                   expect_success(engine.run(call(OrderedKind::kAllreduce, gate, gate)));
+                   if (engine.world().rank != 0) {
+                     // Leaves last: the other one's operation needs it.
+                     Floats values(100, 1.0F);
+                     (void)engine.run(call(OrderedKind::kBarrier, {}, none()));
+                     (void)engine.run(call(OrderedKind::kAllreduce, values, values));
+                     return;
+                   }
+                   expect_success(engine.run(call(OrderedKind::kBarrier, {}, none())));
+                   ASSERT_TRUE(engine.add_group(3, {0, 1}));
+                   std::atomic<bool> begins{false};
+                   std::thread waiting([&] {
+                     Floats values(100, 1.0F);
+                     OrderedOperation sum = call(OrderedKind::kAllreduce, values, values);
+                     sum.group = 3;  // nobody else calls it
+                     begins = true;
+                     expect_failure(engine.run(sum), ErrorCode::kShutdown, {});
+                   });
+                   while (!begins) std::this_thread::yield();
+                   engine.shutdown();
+                   waiting.join();
+                 },
+                 {.adjust =
+                      [apart = GetParam()](core::Config& config) {
+                        if (apart) live_apart(config);
+                      },
+                  .quiet = true});
 }
 
 TEST(OrderedRun, RefusesWhatCanNeverWork) {

@@ -82,8 +82,8 @@ c10::intrusive_ptr<c10d::Work> EngineBackend::submit(CallBuilder builder) {
 
 // The caller will wait for it at once; small calls then do without other threads.
 c10::intrusive_ptr<c10d::Work> EngineBackend::run(CallBuilder builder) {
-  const bool is_small = builder.operations.size() == 1 &&
-                        builder.operations.front().output.size() <= kMostBytesRun;
+  const bool is_small =
+      builder.operations.size() == 1 && builder.operations.front().output.size() <= kMostBytesRun;
   if (!is_small) return submit(std::move(builder));
   check_open();
   ops::OrderedOperation operation = std::move(builder.operations.front());
