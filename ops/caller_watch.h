@@ -1,7 +1,6 @@
-// How long a caller that runs its operation itself stays awake for an answer: some microseconds
-// with its core, as long as the answer of a rank that runs takes, then as long again as a sleep
-// would cost, but offering its core to others. Where ranks have no core each, the one waited for
-// may need this one.
+// How long a caller that runs its operation itself stays awake for an answer: a moment with its
+// core, then longer, but offering its core to whoever needs it, which costs little where nobody
+// does. The rank that is waited for may need this core, also where there are enough for all.
 //
 // Thread: owner.
 #pragma once
@@ -16,7 +15,7 @@ namespace fasthorovod::ops {
 
 class CallerWatch final {
  public:
-  static constexpr std::chrono::microseconds kSpin{3};
+  static constexpr std::chrono::microseconds kSpin{1};
   static constexpr std::chrono::microseconds kYield{200};
 
   /// `ranks` share this host.

@@ -127,8 +127,8 @@ class Engine {
 
   [[nodiscard]] virtual EngineStatistics statistics() const = 0;
 
-  /// Fails what is pending with kShutdown, says goodbye to the other ranks, joins the threads.
-  /// Idempotent.
+  /// Fails what is pending with kShutdown, says goodbye to the other ranks, joins the threads, and
+  /// waits for callers to leave run(). Idempotent.
   virtual void shutdown() = 0;
 };
 

@@ -143,6 +143,7 @@ void EngineImpl::shutdown() {
   // A verdict that was not carried out yet is still why operations fail.
   fail_everything(verdict_.value_or(shut_down_here()));
   worker_.stop();
+  ordered_.await_callers();
 }
 
 // What was planned runs on all ranks: leaving in its middle would look like a crash to them. Flows

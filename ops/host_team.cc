@@ -283,7 +283,7 @@ void HostTeam::Impl::begin(HostOperation operation) {
   {
     const std::lock_guard lock(mutex_);
     space = release_spent() && std::exchange(space_wanted_, false);
-    may_doze_ = parked_ || !thread_.joinable();
+    may_doze_ = !thread_.joinable() || (parked_ && !has_use_for_bell());
     outcome_.reset();
     operation.done = [this](const core::Status& status) { outcome_ = status; };
     const std::uint64_t offset = offset_of(operation.area);

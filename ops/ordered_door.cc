@@ -55,8 +55,8 @@ core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
   return (*job)->handle();
 }
 
-// Numbers an operation and posts it to the worker; or, if `has_turn` is set and the worker's turn
-// is to be had, leaves it to the caller, who has the turn then.
+// Numbers an operation and posts it to the worker; or, if `has_turn` is set, for run(), and the
+// worker's turn is to be had, leaves it to the caller, who has the turn then.
 core::Result<OrderedDoor::JobPtr> OrderedDoor::take(OrderedOperation operation, bool& has_turn) {
   core::Result<GroupPtr> group = groups_.find(operation.group);
   if (!group) return std::move(group).error();
@@ -69,6 +69,7 @@ core::Result<OrderedDoor::JobPtr> OrderedDoor::take(OrderedOperation operation, 
   if (count.owed) return *std::exchange(count.owed, std::nullopt);
   auto job = std::make_shared<OrderedJob>(std::move(operation), *std::move(group), ++count.last);
   pending_.fetch_add(1);
+  if (has_turn) ++callers_;
   // Under the lock, so that the group's operations come to the queues in their order.
   has_turn = has_turn && worker_.try_take();
   if (has_turn) return job;
@@ -87,7 +88,16 @@ core::Status OrderedDoor::run(OrderedOperation operation) {
   } else {
     hooks_.waits();
   }
-  return (*job)->handle().wait();
+  core::Status status = (*job)->handle().wait();
+  // The engine may go as soon as nobody is here any more.
+  const std::lock_guard lock(mutex_);
+  if (--callers_ == 0) no_more_callers_.notify_all();
+  return status;
+}
+
+void OrderedDoor::await_callers() {
+  std::unique_lock lock(mutex_);
+  no_more_callers_.wait(lock, [this] { return callers_ == 0; });
 }
 
 void OrderedDoor::run_with_turn(const JobPtr& job) {

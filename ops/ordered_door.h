@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -79,6 +80,8 @@ class OrderedDoor final {
   void close(const core::Error& error);
   /// After close(): fails what did not start; what runs is ended by the board.
   void fail(const core::Error& error);
+  /// After the worker has stopped: returns when no caller is in run() any more.
+  void await_callers();
 
   /// Any thread: what found no shared memory tries again.
   void retry();
@@ -161,6 +164,8 @@ class OrderedDoor final {
   std::mutex mutex_;
   std::unordered_map<core::GroupId, Count> counts_;
   std::optional<core::Error> closed_;
+  int callers_ = 0;  // in run()
+  std::condition_variable no_more_callers_;
 
   std::unordered_map<core::GroupId, Queue> queues_;  // worker
   std::set<core::GroupId> removed_;                  // worker; an id is never used again

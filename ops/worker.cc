@@ -9,16 +9,16 @@ Worker::Worker() : thread_([this] { run(); }) {}
 Worker::~Worker() { stop(); }
 
 void Worker::post(std::function<void()> function) {
-  bool taken = false;
+  std::thread::id driver;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_ && !is_own_thread()) return;
     queue_.push_back(std::move(function));
     wanted_.store(true);
-    taken = driver_ != std::thread::id();
+    driver = driver_;
   }
-  if (taken) return on_wanted_();
-  changed_.notify_one();
+  if (driver == std::thread::id()) return changed_.notify_one();
+  if (driver != std::this_thread::get_id()) on_wanted_();
 }
 
 bool Worker::is_own_thread() const {
