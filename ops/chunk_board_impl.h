@@ -33,6 +33,7 @@ class ChunkBoard::Impl {
         hooks_(std::move(hooks)) {}
 
   void start(Operation operation);
+  void pass(std::uint32_t group, std::uint64_t sequence);
   void open_gates(std::uint32_t group, std::uint64_t sequence, std::uint32_t count);
   void fail(std::uint32_t group, std::uint64_t sequence, const core::Error& error);
   void say_ready_to(std::uint32_t group, std::uint64_t sequence, int rank);

@@ -46,6 +46,10 @@ core::Status EngineImpl::launch() {
   }
   lanes_ = std::make_unique<transport::LaneSet>(std::move(*lanes));
   if (auxiliaries_) auxiliaries_->publish();
+  worker_.on_wanted([this] {
+    if (hosts_ != nullptr) hosts_->nudge();
+    lanes_->wake();
+  });
   engine_thread_ = std::thread([this] { control_->run(control_handlers()); });
   return {};
 }

@@ -107,6 +107,11 @@ class Engine {
   /// unknown group, sizes that do not fit), kShutdown, or the verdict after a fault.
   virtual core::Result<Handle> submit_ordered(OrderedOperation operation) = 0;
 
+  /// The same as to submit the operation and to wait for it, but without a hand-over to other
+  /// threads where that is possible, which is much faster for small ones. Ranks may mix both.
+  /// Blocks; the errors of both. Any thread but those of the engine.
+  virtual core::Status run(OrderedOperation operation) = 0;
+
   /// Point-to-point. A send is done when its bytes have left; it never waits inside the call.
   virtual core::Result<Handle> send(Message message) = 0;
   /// After success, Handle::source() is the sender's position in the group.
@@ -131,8 +136,8 @@ class Engine {
 
   [[nodiscard]] virtual EngineStatistics statistics() const = 0;
 
-  /// Fails what is pending with kShutdown, says goodbye to the other ranks, joins the threads.
-  /// Idempotent.
+  /// Fails what is pending with kShutdown, says goodbye to the other ranks, joins the threads, and
+  /// waits for callers to leave run(). Idempotent.
   virtual void shutdown() = 0;
 };
 

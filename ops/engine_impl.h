@@ -90,6 +90,9 @@ class EngineImpl final : public Engine {
   core::Result<Handle> submit_ordered(OrderedOperation operation) override {
     return watched(ordered_.submit(std::move(operation)));
   }
+  core::Status run(OrderedOperation operation) override {
+    return ordered_.run(std::move(operation));
+  }
   core::Result<Handle> send(Message message) override {
     return watched(messages_.send(std::move(message)));
   }
@@ -130,6 +133,7 @@ class EngineImpl final : public Engine {
 
   void announce();
   core::Result<Handle> watched(core::Result<Handle> handle);
+  void watch_pending();
   void watch_progress();
   void look_for_progress();
   [[nodiscard]] bool has_pending() const;

@@ -22,6 +22,9 @@ class FlightTable final {
   /// passed.
   bool begin(const Operation& operation);
 
+  /// An operation of a group was run elsewhere; it comes after all that have begun.
+  void pass(std::uint32_t group, std::uint64_t sequence) { groups_[group].last_started = sequence; }
+
   /// Adds an operation that has begun; its id is never used again.
   ScheduleRunner& add(Operation operation);
 

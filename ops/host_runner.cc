@@ -71,8 +71,7 @@ void HostRunner::look_at_mates(HostNews& news) {
 void HostRunner::end(core::Status status, HostNews& news) {
   ended_ = true;
   ring(news);
-  news.ends.emplace_back(
-      [done = std::move(operation_.done), status = std::move(status)] { done(status); });
+  news.ends.push_back({std::move(operation_.done), std::move(status)});
 }
 
 // Publishes one thing that has become true; false when there is none.
@@ -126,7 +125,11 @@ void HostRunner::publish_empty() {
 }
 
 void HostRunner::ring(HostNews& news) const {
-  for (const HostMate* mate : others_) news.bells.push_back(&mate->bell());
+  for (const HostMate* mate : others_) {
+    if (std::ranges::find(news.bells, &mate->bell()) == news.bells.end()) {
+      news.bells.push_back(&mate->bell());
+    }
+  }
 }
 
 std::optional<HostStep> HostRunner::next() const {

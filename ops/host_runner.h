@@ -47,12 +47,18 @@ struct HostGates {
   std::uint32_t pieces = 0;
 };
 
+/// An operation's `done` is to be called.
+struct HostEnd {
+  std::function<void(core::Status)> done;
+  core::Status status;
+};
+
 /// What others have to hear of what a runner did.
 struct HostNews {
-  std::vector<HostBell*> bells;
+  std::vector<HostBell*> bells;  // each once
   std::vector<Disagreement> disagreements;
   std::vector<HostGates> gates;
-  std::vector<std::function<void()>> ends;  // calls `done`
+  std::vector<HostEnd> ends;
 
   [[nodiscard]] bool empty() const {
     return bells.empty() && disagreements.empty() && gates.empty() && ends.empty();
@@ -86,6 +92,8 @@ class HostRunner final {
   void piece_done(std::uint32_t piece);
   /// No lane touches the area any more, however the operation ended on the chunk board.
   void transfers_ended() { transfers_ended_ = true; }
+  /// What hears of its end instead of the operation's `done`; it has not ended.
+  void tell_end(std::function<void(core::Status)> done) { operation_.done = std::move(done); }
   /// The operation ends with `error` at the next look(), unless it has ended before.
   void fail(const core::Error& error);
 

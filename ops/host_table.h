@@ -8,7 +8,8 @@
 // them any more (see host_runner.h).
 //
 // Thread: publish, fail, retire from the owner's; find and the readers of an entry from any. All
-// loads and stores that the bell's promise rests on are seq_cst.
+// loads and stores that the bell's promise rests on are seq_cst; what an entry says stands before
+// its state, which makes it valid.
 #pragma once
 
 #include <array>

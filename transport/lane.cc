@@ -61,6 +61,7 @@ class Lane::Impl {
   void close();
 
   [[nodiscard]] bool stopped() const { return stopped_.load(); }
+  [[nodiscard]] bool called() const { return woken_.load(); }
   [[nodiscard]] LaneStatistics statistics() const;
 
  private:
@@ -296,6 +297,10 @@ bool Lane::step(std::chrono::milliseconds timeout) {
   return impl_->turn(
       static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(timeout.count(), 0, 1 << 30)));
 }
+
+bool Lane::called() const { return impl_->called(); }
+
+bool Lane::stopped() const { return impl_->stopped(); }
 
 LaneStatistics Lane::statistics() const { return impl_->statistics(); }
 

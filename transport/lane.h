@@ -83,6 +83,10 @@ class Lane final {
   /// happened.
   bool step(std::chrono::milliseconds timeout);
 
+  /// wake() or stop() was called since the last turn.
+  [[nodiscard]] bool called() const;
+  [[nodiscard]] bool stopped() const;
+
   [[nodiscard]] LaneStatistics statistics() const;
 
  private:

@@ -137,7 +137,7 @@ class Simulation {
       self.open = gates.pieces;
     }
     for (const Disagreement& found : news.disagreements) self.disagreements.push_back(found);
-    for (const auto& end : news.ends) end();
+    for (const auto& end : news.ends) end.done(end.status);
   }
 
   HostAllreduce allreduce_;

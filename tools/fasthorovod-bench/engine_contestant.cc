@@ -10,26 +10,27 @@
 #include "tools/fasthorovod-bench/lineup.h"
 
 namespace fasthorovod::tools {
-core::Result<ops::Handle> EngineContestant::submit(const Turn& turn) {
-  if (door_ == BenchDoor::kNamed) {
-    ops::Submission submission;
-    submission.request.name = fmt::format("{} {} of {}", core::to_string(turn.reduction),
-                                          core::to_string(turn.type), turn.count);
-    submission.request.type = turn.type;
-    submission.request.reduction = turn.reduction;
-    submission.request.codec = codec_;
-    submission.request.shape = {static_cast<std::int64_t>(turn.count)};
-    submission.input = values_.data();
-    submission.output = values_.data();
-    return engine_.submit(std::move(submission));
-  }
+core::Status EngineContestant::run_named(const Turn& turn) {
+  ops::Submission submission;
+  submission.request.name = fmt::format("{} {} of {}", core::to_string(turn.reduction),
+                                        core::to_string(turn.type), turn.count);
+  submission.request.type = turn.type;
+  submission.request.reduction = turn.reduction;
+  submission.request.codec = codec_;
+  submission.request.shape = {static_cast<std::int64_t>(turn.count)};
+  submission.input = values_.data();
+  submission.output = values_.data();
+  const core::Result<ops::Handle> handle = engine_.submit(std::move(submission));
+  return handle ? handle->wait() : handle.error();
+}
+
+core::Status EngineContestant::run_ordered(const Turn& turn) {
   ops::OrderedOperation operation;
   operation.type = turn.type;
   operation.reduction = turn.reduction;
   operation.input = values_;
   operation.output = values_;
-  operation.title = fmt::format("all-reduce of {} {}", turn.count, core::to_string(turn.type));
-  return engine_.submit_ordered(std::move(operation));
+  return engine_.run(std::move(operation));
 }
 
 core::Result<std::span<std::byte>> EngineContestant::make_room(const Turn& turn) {
@@ -48,9 +49,7 @@ core::Result<std::span<std::byte>> EngineContestant::make_room(const Turn& turn)
 }
 
 core::Status EngineContestant::allreduce(const Turn& turn) {
-  core::Result<ops::Handle> handle = submit(turn);
-  if (!handle) return std::move(handle).error();
-  return handle->wait();
+  return door_ == BenchDoor::kNamed ? run_named(turn) : run_ordered(turn);
 }
 
 Pattern EngineContestant::own(const Turn& turn) const {

@@ -34,7 +34,8 @@ class EngineContestant final : public Contestant {
   [[nodiscard]] Pattern expected(const Turn& turn) const;
 
  private:
-  core::Result<ops::Handle> submit(const Turn& turn);
+  core::Status run_named(const Turn& turn);
+  core::Status run_ordered(const Turn& turn);
 
   ops::Engine& engine_;
   const BenchDoor door_;
