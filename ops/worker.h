@@ -37,8 +37,8 @@ class Worker final {
 
   /// True while something is posted: who has the turn should serve it or give the turn back.
   [[nodiscard]] const std::atomic<bool>& wanted() const { return wanted_; }
-  /// Called when another thread posts than the one that has taken the turn, without a lock; must not
-  /// block. Before the first try_take().
+  /// Called when another thread posts than the one that has taken the turn, without a lock; must
+  /// not block. Before the first try_take().
   void on_wanted(std::function<void()> call) { on_wanted_ = std::move(call); }
 
  private:

@@ -265,7 +265,8 @@ TEST(ControlPlane, SaysWhichCongestionControlsThereAre) {
   ASSERT_FALSE(plane);
   EXPECT_EQ(plane.error().code, core::ErrorCode::kInvalidArgument);
   EXPECT_THAT(plane.error().message,
-              ::testing::AllOf(HasSubstr("FASTHOROVOD_TCP_CONGESTION=\"no-such-thing\""), HasSubstr("reno")));
+              ::testing::AllOf(HasSubstr("FASTHOROVOD_TCP_CONGESTION=\"no-such-thing\""),
+                               HasSubstr("reno")));
 }
 
 TEST(ControlPlane, KnowsHowManyFlowsEachPairShares) {
