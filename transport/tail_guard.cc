@@ -9,6 +9,7 @@ namespace {
 // carries but a few chunks, leaving one to another flow doubles what that one has to carry.
 constexpr double kFastEnough = 0.5;
 constexpr double kChunksOfTheFastest = 2;
+constexpr double kLittleSeconds = 0.01;  // the most that a chunk not left to others may cost
 
 }  // namespace
 
@@ -21,6 +22,7 @@ bool TailGuard::leaves(const Backlog& backlog, std::uint64_t held,
   if (backlog.untaken == 0) return waits_ = false;  // nobody knows, or small frames only
   const auto next = static_cast<double>(backlog.next);
   const double own_time = (static_cast<double>(held) + next) / rates.own;
+  if (own_time < kLittleSeconds) return waits_ = false;
   const double others_time =
       static_cast<double>(backlog.untaken) / rates.sum + kChunksOfTheFastest * next / rates.fastest;
   if (own_time <= others_time) return waits_ = false;

@@ -2,7 +2,8 @@
 // would still be sending when the others are through.
 //
 // A flow leaves the next chunk when it would need longer to carry it, after what it holds already,
-// than all flows together need for what nobody has taken, and two chunks of the fastest. Nobody
+// than all flows together need for what nobody has taken, and two chunks of the fastest; but never
+// one that costs it less than 10 ms, for rates are not known so well. Nobody
 // promises that another takes it (it may stand still just now), so patience ends: when nothing was
 // taken for as long as the slow flow would have needed itself, it takes the chunk.
 //

@@ -30,6 +30,12 @@ TEST(TailGuard, LeavesWhatOthersWouldHaveSentBefore) {
   EXPECT_TRUE(guard.leaves({.next = kChunk, .untaken = kChunk}, 0, kSlow, kNow));
 }
 
+TEST(TailGuard, TakesWhatCostsLittle) {
+  TailGuard guard;
+  EXPECT_FALSE(guard.leaves({.next = 64 << 10, .untaken = 64 << 10}, 0, kSlow, kNow)) << "8.7 ms";
+  EXPECT_TRUE(guard.leaves({.next = 64 << 10, .untaken = 64 << 10}, 64 << 10, kSlow, kNow));
+}
+
 TEST(TailGuard, CountsWhatTheFlowHoldsAlready) {
   TailGuard guard;
   const Backlog backlog{.next = kChunk, .untaken = 8 * kChunk};
