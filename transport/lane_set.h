@@ -27,6 +27,9 @@ class LaneSet final {
   /// Hands over the flow to `peer` of that index: to lane index mod size.
   void add_flow(int peer, std::uint32_t index, FileDescriptor socket);
 
+  /// For lanes that need no flow to send to `peer`.
+  void add_peer(int peer);
+
   void wake();
 
   /// When it has returned, no lane touches the ChunkWork or memory that was lent. Idempotent.
