@@ -13,10 +13,10 @@ using core::Error;
 using core::ErrorCode;
 using transport::ControlPlane;
 
-core::Status EngineImpl::launch() {
+core::Status EngineImpl::launch(transport::MpiProcess* mpi) {
   core::LanePlan plan = control_->lane_plan();
   if (!auxiliaries_) plan.auxiliaries = 0;
-  auto lanes = start_lanes(plan, board_);
+  auto lanes = mpi != nullptr ? start_mpi_lane(world_, *mpi, board_) : start_lanes(plan, board_);
   if (!lanes) return std::move(lanes).error();
   if (auxiliaries_) {
     core::Status joined = auxiliaries_->start_lanes(*memory_, board_, auxiliary_hooks(), *lanes);
@@ -72,6 +72,8 @@ core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, c
   if (core::Status simd = compression::use_instruction_set(config.simd); !simd) {
     return std::move(simd).error().with_context("FASTHOROVOD_SIMD");
   }
+  auto mpi = reach_data_plane(config);
+  if (!mpi) return std::move(mpi).error();
   auto auxiliaries = Auxiliaries::lease(config);
   if (!auxiliaries) return std::move(auxiliaries).error();
   core::Result<std::unique_ptr<ControlPlane>> control = connect();
@@ -85,7 +87,7 @@ core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, c
   }
   auto engine = std::make_unique<EngineImpl>(*std::move(control), std::move(memory),
                                              *std::move(auxiliaries), config, log);
-  if (core::Status launched = engine->launch(); !launched) return std::move(launched).error();
+  if (core::Status launched = engine->launch(*mpi); !launched) return std::move(launched).error();
   return std::unique_ptr<Engine>(std::move(engine));
 }
 
