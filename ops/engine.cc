@@ -16,7 +16,9 @@ using transport::ControlPlane;
 core::Status EngineImpl::launch(transport::MpiProcess* mpi) {
   core::LanePlan plan = control_->lane_plan();
   if (!auxiliaries_) plan.auxiliaries = 0;
-  auto lanes = mpi != nullptr ? start_mpi_lane(world_, *mpi, board_) : start_lanes(plan, board_);
+  auto lanes = mpi != nullptr
+                   ? start_mpi_lane(world_, *mpi, board_, [this] { return board_.in_flight() > 0; })
+                   : start_lanes(plan, board_);
   if (!lanes) return std::move(lanes).error();
   if (auxiliaries_) {
     core::Status joined = auxiliaries_->start_lanes(*memory_, board_, auxiliary_hooks(), *lanes);

@@ -41,11 +41,11 @@ core::Result<Places> start_lanes(const core::LanePlan& plan, transport::ChunkWor
 }
 
 core::Result<Places> start_mpi_lane(const core::World& world, transport::MpiProcess& mpi,
-                                    transport::ChunkWork& work) {
+                                    transport::ChunkWork& work, std::function<bool()> busy) {
   auto blocks = mpi.blocks();
   if (!blocks) return std::move(blocks).error();
   const transport::MpiLaneOptions options{
-      .rank = world.rank, .size = world.size, .mark = mark_of(world)};
+      .rank = world.rank, .size = world.size, .mark = mark_of(world), .busy = std::move(busy)};
   Places places;
   places.push_back(std::make_unique<transport::MpiLane>(
       options, **blocks, work,

@@ -1,6 +1,7 @@
 // Starts the lanes of a rank, each in its place. Thread: any.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,8 +23,9 @@ core::Result<transport::MpiProcess*> reach_data_plane(const core::Config& config
 core::Result<std::vector<std::unique_ptr<transport::LanePlace>>> start_lanes(
     const core::LanePlan& plan, transport::ChunkWork& work);
 
-/// The one lane of a rank whose data MPI carries.
+/// The one lane of a rank whose data MPI carries. `busy` as in MpiLaneOptions.
 core::Result<std::vector<std::unique_ptr<transport::LanePlace>>> start_mpi_lane(
-    const core::World& world, transport::MpiProcess& mpi, transport::ChunkWork& work);
+    const core::World& world, transport::MpiProcess& mpi, transport::ChunkWork& work,
+    std::function<bool()> busy);
 
 }  // namespace fasthorovod::ops

@@ -4,9 +4,9 @@
 // to whom chunks may go. A lane that stops says so to every rank, and every rank sees every other
 // one's flow end.
 //
-// MPI has nothing to sleep on. While anything moves the thread only yields; then it sleeps longer
-// and longer between two looks, up to 1 ms, or a tenth of that while blocks are on their way.
-// wake() ends a sleep at once.
+// MPI has nothing to sleep on. For 10 us after anything moved the thread looks again and again;
+// then it sleeps between two looks, half as long as nothing has moved, up to 50 us while anything
+// is expected, and up to 1 ms otherwise. wake() ends a sleep at once.
 //
 // Thread: any; stop() not from the lane's own thread.
 #pragma once
@@ -36,6 +36,8 @@ struct MpiLaneOptions {
   int size = 1;
   std::uint64_t mark = 0;  // of this world: no other that these processes were in has the same
   std::chrono::milliseconds close_limit{2000};  // at the end, for what was sent to arrive
+  /// Whether operations are in flight, so that chunks may come; cheap, any thread.
+  std::function<bool()> busy = [] { return false; };
 };
 
 class MpiLane final : public LanePlace {
