@@ -92,6 +92,23 @@ def test_a_killed_rank_ends_the_job(plane):
     assert done.returncode != 0
 
 
+@pytest.mark.parametrize("plane", ["tcp", "mpi"])
+def test_ranks_that_disagree_end_the_job(plane):
+    larger = ["sh", "-c", '[ -z "$LARGER" ] || set -- "$@" -b 8K; exec "$@"', "sh"]
+    command = [*on_one_rank(1, "LARGER=1"), *larger, BENCH, "allreduce", "-e", "8K"]
+    done = mpirun.run(3, *command, FASTHOROVOD_DATA_PLANE=plane)
+    assert done.returncode != 0
+    assert "rank 1" in done.stderr
+
+
+def test_a_rank_that_never_starts_is_not_waited_for_longer_than_allowed():
+    idle = ["sh", "-c", '[ -z "$IDLE" ] || exec sleep 20; exec "$@"', "sh"]
+    command = [*on_one_rank(1, "IDLE=1"), *idle, BENCH, *SMALL]
+    done = mpirun.run(2, *command, FASTHOROVOD_START_TIMEOUT="1")
+    assert done.returncode != 0
+    assert "was not initialised before the time limit" in done.stderr
+
+
 @pytest.mark.parametrize("apart", [False, True], ids=["one-host", "apart"])
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_mpi_carries_sizes_of_all_kinds(size, apart):

@@ -1,4 +1,4 @@
-"""The same checks on ranks that mpirun starts; data goes by TCP, and by MPI between hosts."""
+"""The same checks on ranks that mpirun starts, on one host, and as hosts with data by MPI."""
 
 import functools
 import importlib.util
@@ -12,9 +12,18 @@ from world import HERE, RankReport, checks_of, describe, expect_passed, free_por
 
 SIZE = 3
 TIME_LIMIT = 300  # seconds for one world
-PLANES = ["tcp", "mpi"]
 
-HOROVOD = ["checks_collectives", "checks_errors", "checks_life", "checks_process_sets"]
+HOROVOD = {
+    "tcp": ["checks_life"],
+    "mpi": ["checks_collectives", "checks_errors", "checks_life", "checks_process_sets"],
+}
+OF_ONE_HOST = "check_where_this_process_stands"
+CASES = [
+    (plane, name)
+    for plane, modules in HOROVOD.items()
+    for name in checks_of(modules, SIZE)
+    if (plane, name) != ("mpi", OF_ONE_HOST)
+]
 C10D = ["checks_c10d_collectives", "checks_c10d_groups"]
 
 
@@ -41,7 +50,7 @@ def text(path):
     return path.read_text(errors="replace") if path.exists() else ""
 
 
-def run_world(runner, modules, folder, before="", **settings):
+def run_world(runner, modules, folder, before="", apart=True, **settings):
     """The reports of the ranks that ran some modules' checks under mpirun."""
     command = ["sh", "-c", before + PER_RANK, str(folder), sys.executable]
     done = mpirun.run(
@@ -49,7 +58,7 @@ def run_world(runner, modules, folder, before="", **settings):
         *command,
         str(HERE / runner),
         " ".join(modules),
-        apart=True,
+        apart=apart,
         limit=TIME_LIMIT,
         FASTHOROVOD_START_TIMEOUT="30",
         **settings,
@@ -70,7 +79,14 @@ def horovod_world(tmp_path_factory):
     @functools.cache
     def run(plane):
         folder = tmp_path_factory.mktemp("horovod")
-        return run_world("run_checks.py", HOROVOD, folder, FASTHOROVOD_DATA_PLANE=plane)
+        return run_world(
+            "run_checks.py",
+            HOROVOD[plane],
+            folder,
+            apart=plane == "mpi",
+            FASTHOROVOD_DATA_PLANE=plane,
+            FASTHOROVOD_LOG_LEVEL="info",
+        )
 
     return run
 
@@ -95,13 +111,19 @@ def c10d_world(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize("plane", PLANES)
-@pytest.mark.parametrize("name", checks_of(HOROVOD, SIZE))
-def test_check(horovod_world, name, plane):
+@pytest.mark.parametrize(("plane", "name"), CASES)
+def test_check(horovod_world, plane, name):
     expect_passed(horovod_world(plane), name)
 
 
-@pytest.mark.parametrize("plane", PLANES)
+def test_rank_0_says_what_its_secret_is_worth(horovod_world):
+    first, *others = horovod_world("tcp")
+    words = "it keeps out who cannot read MPI's messages, and nobody else"
+    assert words in first.output
+    assert not any(words in report.output for report in others)
+
+
+@pytest.mark.parametrize("plane", HOROVOD)
 def test_ends_well(horovod_world, plane):
     reports = horovod_world(plane)
     assert [report.status for report in reports] == [0] * SIZE, describe(reports)

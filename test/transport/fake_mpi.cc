@@ -67,12 +67,12 @@ std::optional<Letter> FakeMpiNetwork::collect(int from, int to, int tag) {
   return letter;
 }
 
-std::shared_ptr<FakeBlock> FakeMpiNetwork::send(int from, int to,
-                                                std::span<const std::byte> bytes) {
+std::shared_ptr<FakeBlock> FakeMpiNetwork::send(int from, int to, std::span<const std::byte> bytes,
+                                                bool now) {
   auto block = std::make_shared<FakeBlock>();
   block->from = from;
   block->bytes = bytes;
-  if (bytes.size() <= kSmall) {
+  if (now || bytes.size() <= kSmall) {
     block->copy.assign(bytes.begin(), bytes.end());
     block->bytes = block->copy;
     block->taken = true;

@@ -36,7 +36,9 @@ class FakeMpiNetwork final {
   /// Waits until so many letters were posted since the start.
   void await_posts(std::size_t count);
 
-  std::shared_ptr<FakeBlock> send(int from, int to, std::span<const std::byte> bytes);
+  /// `now`: it leaves at once, whatever its size.
+  std::shared_ptr<FakeBlock> send(int from, int to, std::span<const std::byte> bytes,
+                                  bool now = false);
   std::shared_ptr<FakeBlock> next(int to);
   void take(FakeBlock& block, std::span<std::byte> into);
   bool is_taken(const FakeBlock& block);

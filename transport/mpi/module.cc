@@ -122,6 +122,8 @@ class RealMpi final : public Mpi {
 
   void finalise() override {
     if (!is_ours_ || flag_of(MPI_Finalized)) return;
+    MPI_Barrier(world_);
+    drop_rest();
     for (Outgoing& each : outgoing_) MPI_Request_free(&each.request);
     MPI_Comm_free(&world_);
     MPI_Finalize();
@@ -199,6 +201,25 @@ class RealMpi final : public Mpi {
     MPI_Comm_rank(world_, &rank_);
     MPI_Comm_size(world_, &size_);
     return {};
+  }
+
+  // What nobody received: the ends of lanes that stopped after their peers, say. Some libraries
+  // complain of such messages.
+  void drop_rest() {
+    while (true) {
+      int found = 0;
+      MPI_Message message = MPI_MESSAGE_NULL;
+      MPI_Status about{};
+      if (MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, world_, &found, &message, &about) !=
+              MPI_SUCCESS ||
+          found == 0) {
+        return;
+      }
+      int bytes = 0;
+      MPI_Get_count(&about, MPI_BYTE, &bytes);
+      Letter letter(static_cast<std::size_t>(bytes));
+      MPI_Mrecv(letter.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    }
   }
 
   // Also lets MPI push on what is under way.
