@@ -27,6 +27,7 @@ core::Status EngineImpl::launch(transport::MpiProcess* mpi) {
     ordered_.put_buffers_in(memory_->heap());
   }
   lanes_ = std::make_unique<transport::LaneSet>(std::move(*lanes));
+  lanes_->wake();  // from now on what comes may wake them
   if (auxiliaries_) auxiliaries_->publish();
   engine_thread_ = std::thread([this] { control_->run(control_handlers()); });
   return {};

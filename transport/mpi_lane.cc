@@ -66,6 +66,7 @@ LaneStatistics MpiLane::statistics() const {
 void MpiLane::run() {
   // Sleeps as short as they are meant to be; the system would add 50 us.
   ::prctl(PR_SET_TIMERSLACK, 1000);
+  await_first_wake();
   while (!stopped_.load()) {
     if (turn()) {
       last_moved_ = core::Clock::now();
@@ -74,6 +75,14 @@ void MpiLane::run() {
     }
   }
   close();
+}
+
+// Other ranks may have sent already, before this one is ready for that.
+void MpiLane::await_first_wake() {
+  std::unique_lock lock(mutex_);
+  idle_.store(true);
+  bell_.wait(lock, [this] { return woken_.load(); });
+  idle_.store(false);
 }
 
 bool MpiLane::turn() {

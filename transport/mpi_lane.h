@@ -46,7 +46,9 @@ class MpiLane final : public LanePlace {
   /// lets go. Called once, on the lane's thread.
   using Keep = std::function<void(std::vector<MpiBlockOnItsWay>)>;
 
-  /// Starts the thread. `mpi` and `work` outlive the lane; nobody else calls `mpi` meanwhile.
+  /// Starts the thread, which calls neither `mpi` nor `work` before the first wake(), add_peer() or
+  /// stop(): other ranks may send before this one is ready. Both outlive the lane; nobody else
+  /// calls `mpi` meanwhile.
   MpiLane(const MpiLaneOptions& options, MpiBlocks& mpi, ChunkWork& work, Keep keep);
   ~MpiLane() override;
   MpiLane(const MpiLane&) = delete;
@@ -62,6 +64,7 @@ class MpiLane final : public LanePlace {
 
  private:
   void run();
+  void await_first_wake();
   bool turn();
   MpiFlow& flow_of(int peer);
   void let_in();

@@ -92,6 +92,18 @@ TEST(MpiLane, BringsEverySizeBothWays) {
   EXPECT_EQ(a.lane().statistics().bytes_sent, b.lane().statistics().bytes_received);
 }
 
+TEST(MpiLane, TakesNothingBeforeItIsWoken) {
+  FakeMpiNetwork network(2);
+  post(network, MpiBlockKind::kFrame, kMark, {.sequence = 2, .payload_bytes = 0});
+  FakeBlocks blocks(network, 0);
+  FakeChunkWork work;
+  MpiLane lane({.rank = 0, .size = 2, .mark = kMark}, blocks, work, [](auto) {});
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(work.received_count(), 0U);
+  lane.wake();
+  EXPECT_TRUE(work.wait_received(1));
+}
+
 TEST(MpiLane, ServesFourRanks) {
   FakeMpiNetwork network(4);
   std::vector<std::unique_ptr<Node>> nodes;
