@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/lane_plan.h"
+#include "core/mpi_launch.h"
 #include "core/nearest_name.h"
 #include "core/setting_kinds.h"
 
@@ -39,7 +40,7 @@ std::vector<Row> identity_rows() {
         "the file that holds the job secret; needed by more than one rank"},
        text_setting(&Config::secret_file)},
       {{"FASTHOROVOD_REQUIRE_SECRET", "", "0 or 1", "0",
-        "1 refuses a secret that rank 0 makes and shares through torch's store"},
+        "1 refuses a secret that rank 0 makes and shares through torch's store or MPI"},
        flag_setting(&Config::require_secret)},
       {{"FASTHOROVOD_JOB", "", "32 hex digits", "",
         "tells jobs on one network apart; derived from the secret when not set"},
@@ -66,6 +67,9 @@ std::vector<Row> behaviour_rows() {
       {{"FASTHOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS",
         "0 to 1000000 seconds", "600", "fail an operation that waits that long; 0 never does"},
        seconds_setting(&Config::stall_limit, 0, 1e6)},
+      {{"FASTHOROVOD_DATA_PLANE", "", "tcp or mpi", "tcp",
+        "what carries data between ranks; mpi needs ranks that an MPI launcher started"},
+       data_plane_setting(&Config::data_plane)},
       {{"FASTHOROVOD_LANES", "", "1 to 16, or auto", "auto (1 and the auxiliaries)",
         "event loops that move this rank's data, each with flows of its own"},
        integer_or_auto_setting(&Config::lanes, 1, kMostLanes)},
@@ -173,7 +177,18 @@ bool was_given(const Environment& environment, std::string_view suffix) {
   return false;
 }
 
+Status take_mpi_launch(const Environment& environment, Config& config) {
+  auto launch = find_mpi_launch(environment);
+  if (!launch) return std::move(launch).error();
+  if (!launch->has_value()) return {};
+  config.rank = (*launch)->rank;
+  config.size = (*launch)->size;
+  config.mpi_launcher = (*launch)->launcher;
+  return {};
+}
+
 Status check_identity(const Environment& environment, const Config& config) {
+  if (!config.mpi_launcher.empty()) return {};
   const bool has_rank = was_given(environment, "RANK");
   const bool has_size = was_given(environment, "SIZE");
   if (has_rank && !has_size) return missing("FASTHOROVOD_SIZE", "a rank is given");
@@ -206,6 +221,22 @@ Status check_lanes(const Config& config) {
                   *config.auxiliaries, *config.lanes)};
 }
 
+// MPI decides by itself what this library decides for TCP.
+void settle_data_plane(const Environment& environment, ParsedConfig& parsed) {
+  Config& config = parsed.config;
+  if (config.data_plane == DataPlane::kTcp) return;
+  for (const char* name :
+       {"FASTHOROVOD_LANES", "FASTHOROVOD_AUX", "FASTHOROVOD_FLOWS", "FASTHOROVOD_FLOW_RATE"}) {
+    if (!has(environment, name)) continue;
+    parsed.warnings.push_back(
+        fmt::format("{} means nothing where FASTHOROVOD_DATA_PLANE is mpi", name));
+  }
+  config.lanes = 1;
+  config.auxiliaries = 0;
+  config.flows = 1;
+  config.flow_rate = 0;
+}
+
 void settle_meeting_point(ParsedConfig& parsed) {
   if (parsed.config.store.empty() || parsed.config.rendezvous.empty()) return;
   parsed.config.rendezvous.clear();
@@ -233,6 +264,8 @@ void warn_about_unknown(const Environment& environment, ParsedConfig& parsed) {
 
 }  // namespace
 
+std::string_view to_string(DataPlane plane) { return plane == DataPlane::kMpi ? "mpi" : "tcp"; }
+
 Environment process_environment() {
   Environment environment;
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
@@ -250,10 +283,14 @@ Result<ParsedConfig> parse_config(const Environment& environment) {
     if (auto status = parse_row(row, environment, parsed); !status)
       return std::move(status).error();
   }
+  if (auto status = take_mpi_launch(environment, parsed.config); !status) {
+    return std::move(status).error();
+  }
   if (auto status = check_identity(environment, parsed.config); !status) {
     return std::move(status).error();
   }
   if (auto status = check_lanes(parsed.config); !status) return std::move(status).error();
+  settle_data_plane(environment, parsed);
   settle_meeting_point(parsed);
   warn_about_unknown(environment, parsed);
   return parsed;

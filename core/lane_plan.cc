@@ -16,7 +16,8 @@ LaneWish lane_wish(const Config& config, int cores) {
   return {.lanes = config.lanes,
           .auxiliaries = config.auxiliaries,
           .flows = config.flows,
-          .cores = config.cores > 0 ? config.cores : cores};
+          .cores = config.cores > 0 ? config.cores : cores,
+          .data_plane = config.data_plane};
 }
 
 int spare_auxiliaries(int cores, int ranks_on_host) {
@@ -24,7 +25,7 @@ int spare_auxiliaries(int cores, int ranks_on_host) {
 }
 
 LanePlan plan_lanes(const LaneWish& wish, const LaneSurroundings& around) {
-  LanePlan plan{.flows = wish.flows};
+  LanePlan plan{.flows = wish.flows, .data_plane = wish.data_plane};
   if (wish.auxiliaries) {
     plan.auxiliaries = *wish.auxiliaries;
   } else if (around.peers_elsewhere) {

@@ -23,6 +23,7 @@ struct LaneWish {
   std::optional<int> auxiliaries = std::nullopt;  // 0 to kMostAuxiliaries
   int flows = 1;                                  // of a lane to a peer, 1 to kMostFlowsOfALane
   int cores = 0;                                  // that its process may use
+  DataPlane data_plane = DataPlane::kTcp;         // the same on all ranks, or they do not start
 
   friend bool operator==(const LaneWish&, const LaneWish&) = default;
 };
@@ -41,6 +42,7 @@ struct LanePlan {
   int lanes = 1;
   int auxiliaries = 0;  // of the lanes, those that run in auxiliary processes
   int flows = 1;        // of a lane to a peer
+  DataPlane data_plane = DataPlane::kTcp;
 
   friend bool operator==(const LanePlan&, const LanePlan&) = default;
 };

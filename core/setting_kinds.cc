@@ -136,6 +136,17 @@ SettingParser rate_setting(BytesPerSecond Config::*field) {
   };
 }
 
+SettingParser data_plane_setting(DataPlane Config::*field) {
+  return [field](std::string_view text, Config& config) {
+    for (const DataPlane plane : {DataPlane::kTcp, DataPlane::kMpi}) {
+      if (text != to_string(plane)) continue;
+      config.*field = plane;
+      return true;
+    }
+    return false;
+  };
+}
+
 SettingParser log_level_setting(LogLevel Config::*field) {
   return [field](std::string_view text, Config& config) {
     const auto level = log_level_from_name(text);

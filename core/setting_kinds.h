@@ -61,6 +61,7 @@ SettingParser text_setting(std::string Config::*field);
 SettingParser text_setting(std::string Config::*field, std::function<bool(std::string_view)> test);
 
 SettingParser rate_setting(BytesPerSecond Config::*field);
+SettingParser data_plane_setting(DataPlane Config::*field);
 SettingParser log_level_setting(LogLevel Config::*field);
 
 }  // namespace fasthorovod::core

@@ -31,10 +31,12 @@ core::Result<std::shared_ptr<std::byte>> private_memory(std::size_t bytes) {
 
 }  // namespace
 
-core::Status EngineImpl::launch() {
+core::Status EngineImpl::launch(transport::MpiProcess* mpi) {
   core::LanePlan plan = control_->lane_plan();
   if (!auxiliaries_) plan.auxiliaries = 0;
-  auto lanes = start_lanes(plan, board_);
+  auto lanes = mpi != nullptr
+                   ? start_mpi_lane(world_, *mpi, board_, [this] { return board_.in_flight() > 0; })
+                   : start_lanes(plan, board_);
   if (!lanes) return std::move(lanes).error();
   if (auxiliaries_) {
     core::Status joined = auxiliaries_->start_lanes(*memory_, board_, auxiliary_hooks(), *lanes);
@@ -45,6 +47,7 @@ core::Status EngineImpl::launch() {
     ordered_.put_buffers_in(memory_->heap());
   }
   lanes_ = std::make_unique<transport::LaneSet>(std::move(*lanes));
+  lanes_->wake();  // from now on what comes may wake them
   if (auxiliaries_) auxiliaries_->publish();
   worker_.on_wanted([this] {
     if (hosts_ != nullptr) hosts_->nudge();
@@ -100,6 +103,8 @@ core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, c
   if (core::Status simd = compression::use_instruction_set(config.simd); !simd) {
     return std::move(simd).error().with_context("FASTHOROVOD_SIMD");
   }
+  auto mpi = reach_data_plane(config);
+  if (!mpi) return std::move(mpi).error();
   auto auxiliaries = Auxiliaries::lease(config);
   if (!auxiliaries) return std::move(auxiliaries).error();
   core::Result<std::unique_ptr<ControlPlane>> control = connect();
@@ -113,7 +118,7 @@ core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, c
   }
   auto engine = std::make_unique<EngineImpl>(*std::move(control), std::move(memory),
                                              *std::move(auxiliaries), config, log);
-  if (core::Status launched = engine->launch(); !launched) return std::move(launched).error();
+  if (core::Status launched = engine->launch(*mpi); !launched) return std::move(launched).error();
   return std::unique_ptr<Engine>(std::move(engine));
 }
 

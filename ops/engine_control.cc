@@ -103,7 +103,7 @@ void EngineImpl::departed(int rank, const Error& words) {
   ordered_.lose(rank, words);
   const int flows = control_->flows_with(rank);
   const bool is_new = opened_.emplace(rank, 0).second;
-  board_.depart(rank, words, is_new ? 0 : flows);
+  board_.depart(rank, words, is_new && !has_flows() ? 0 : flows);
   if (opened_[rank] == 0) return;
   control_->call_after(kLastFlowsWait, [this, rank, flows, words] {
     const int missing = std::exchange(opened_[rank], 0);
@@ -135,6 +135,10 @@ void EngineImpl::meet(int peer) {
 void EngineImpl::open_flows(int peer) {
   const bool possible = peer >= 0 && peer < world_.size && peer != world_.rank;
   if (!possible || opened_.contains(peer)) return;
+  if (has_flows()) {
+    opened_.emplace(peer, 0);
+    return lanes_->add_peer(peer);
+  }
   const int flows = control_->flows_with(peer);
   opened_.emplace(peer, flows);
   awaited_flows_ += flows;

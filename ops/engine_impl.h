@@ -38,6 +38,7 @@
 #include "ops/worker.h"
 #include "transport/control_plane.h"
 #include "transport/lane_set.h"
+#include "transport/mpi_process.h"
 
 namespace fasthorovod::ops {
 
@@ -76,7 +77,8 @@ class EngineImpl final : public Engine {
     if (auxiliaries_) auxiliaries_->stop_serving();  // it asks the board, which goes first
   }
 
-  core::Status launch();
+  /// `mpi`: what carries the data, or null.
+  core::Status launch(transport::MpiProcess* mpi);
 
   [[nodiscard]] const core::World& world() const override { return world_; }
   core::Result<Handle> submit(Submission submission) override;
@@ -141,6 +143,10 @@ class EngineImpl final : public Engine {
 
   void meet(int peer);
   void open_flows(int peer);
+  /// Flows are there from the beginning, and none is opened.
+  [[nodiscard]] bool has_flows() const {
+    return control_->lane_plan().data_plane == core::DataPlane::kMpi;
+  }
   void introduce(const core::Meet& message);
   void apply_failure(const core::OperationFailed& message);
   void operation_failed(const core::OperationFailed& message);

@@ -1,6 +1,5 @@
 #include "transport/aux_program.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -9,8 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <vector>
+
+#include "transport/own_folders.h"
 
 namespace fasthorovod::transport {
 namespace {
@@ -19,17 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kName = "fasthorovod-aux";
 
-fs::path folder_of_module() {
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&find_aux_program), &info) == 0) return {};
-  std::error_code ignored;
-  return fs::canonical(info.dli_fname, ignored).parent_path();
-}
-
 std::vector<fs::path> folders() {
-  std::error_code ignored;
-  std::vector<fs::path> all{folder_of_module(),
-                            fs::read_symlink("/proc/self/exe", ignored).parent_path()};
+  std::vector<fs::path> all = own_folders();
   const char* path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "" : path;
   while (!rest.empty()) {

@@ -24,6 +24,7 @@
 #include "transport/mate_meeting.h"
 #include "transport/meeting.h"
 #include "transport/member.h"
+#include "transport/mpi_start.h"
 #include "transport/refusals.h"
 #include "transport/rendezvous.h"
 #include "transport/store_client.h"
@@ -213,6 +214,7 @@ core::Status AsioControlPlane::learn_roster(std::vector<Member> members) {
   for (const Member& member : members) placements.push_back(member.placement);
   world_ = core::make_world(job_, epoch_, config_.rank, placements);
   lanes_ = LanePlans(members, config_.rank);
+  if (auto status = check_data_planes(members); !status) return status;
   mates_.learn(world_, members);
   flows_.set_members(std::move(members), link_local_scopes());
   return {};
@@ -378,6 +380,7 @@ void AsioControlPlane::lose(int rank, core::Error error) {
 core::Result<std::unique_ptr<ControlPlane>> ControlPlane::connect(const core::Config& config,
                                                                   std::uint32_t epoch,
                                                                   core::Log& log) {
+  if (!config.mpi_launcher.empty() && config.size > 1) return connect_over_mpi(config, epoch, log);
   const core::TimePoint deadline = core::Clock::now() + config.start_timeout;
   if (auto status = check_descriptors(config); !status) {
     return std::move(status).error();

@@ -22,6 +22,9 @@ class LanePlace {
   /// Hands over a connected, authenticated stream socket to `peer`. After stop() it is just closed.
   virtual void add_flow(int peer, FileDescriptor socket) = 0;
 
+  /// Chunks may go to `peer` from now on: for places that need no socket for that.
+  virtual void add_peer(int /*peer*/) {}
+
   /// Something became runnable, or startable for a parked flow.
   virtual void wake() = 0;
 

@@ -8,6 +8,10 @@ void LaneSet::add_flow(int peer, std::uint32_t index, FileDescriptor socket) {
   lanes_[index % lanes_.size()]->add_flow(peer, std::move(socket));
 }
 
+void LaneSet::add_peer(int peer) {
+  for (const auto& lane : lanes_) lane->add_peer(peer);
+}
+
 void LaneSet::wake() {
   for (const auto& lane : lanes_) lane->wake();
 }

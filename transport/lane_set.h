@@ -28,6 +28,9 @@ class LaneSet final {
   /// Hands over the flow to `peer` of that index: to lane index mod size.
   void add_flow(int peer, std::uint32_t index, FileDescriptor socket);
 
+  /// For lanes that need no flow to send to `peer`.
+  void add_peer(int peer);
+
   void wake();
 
   /// As of the lane, where there is one only; several are not to be had.

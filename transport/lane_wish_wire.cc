@@ -28,6 +28,7 @@ void write_lane_wish(core::WireWriter& writer, const core::LaneWish& wish) {
   writer.signed_varint(wish.auxiliaries.value_or(kAuto));
   writer.signed_varint(wish.flows);
   writer.signed_varint(wish.cores);
+  writer.u8(static_cast<std::uint8_t>(wish.data_plane));
 }
 
 core::LaneWish read_lane_wish(WireReader& reader) {
@@ -36,6 +37,9 @@ core::LaneWish read_lane_wish(WireReader& reader) {
   wish.auxiliaries = read_choice(reader, core::kMostAuxiliaries);
   wish.flows = read_between(reader, 1, core::kMostFlowsOfALane);
   wish.cores = read_between(reader, 0, kMostCores);
+  const std::uint8_t plane = reader.u8();
+  if (plane > static_cast<std::uint8_t>(core::DataPlane::kMpi)) reader.fail();
+  wish.data_plane = static_cast<core::DataPlane>(plane);
   const int lanes = wish.lanes.value_or(core::kMostLanes);
   if (lanes < 1 || wish.auxiliaries.value_or(0) > lanes) reader.fail();
   return wish;

@@ -6,7 +6,7 @@
 
 namespace fasthorovod::transport {
 
-inline constexpr std::size_t kLeastLaneWishBytes = 4;
+inline constexpr std::size_t kLeastLaneWishBytes = 5;
 
 void write_lane_wish(core::WireWriter& writer, const core::LaneWish& wish);
 

@@ -230,6 +230,20 @@ std::string describe(const Missing& missing) {
   return more > 0 ? fmt::format("{} and {} more", text, more) : text;
 }
 
+core::Status check_data_planes(std::span<const Member> members) {
+  std::map<core::DataPlane, Missing> ranks;
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    Missing& those = ranks[members[rank].wish.data_plane];
+    those.ranks.push_back(static_cast<int>(rank));
+    ++those.count;
+  }
+  if (ranks.size() <= 1) return {};
+  return core::Error{
+      core::ErrorCode::kInvalidArgument,
+      fmt::format("FASTHOROVOD_DATA_PLANE is tcp on {} and mpi on {}",
+                  describe(ranks[core::DataPlane::kTcp]), describe(ranks[core::DataPlane::kMpi]))};
+}
+
 std::vector<Endpoint> dialling_order(const Member& peer, const std::string& own_real_host,
                                      std::span<const std::uint32_t> scopes) {
   std::vector<Endpoint> order;

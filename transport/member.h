@@ -64,6 +64,9 @@ core::Result<RendezvousMessage> decode_rendezvous(std::span<const std::byte> byt
 /// "rank 3" or "ranks 3, 5 and 7 more"
 std::string describe(const Missing& missing);
 
+/// kInvalidArgument, the same on all ranks, when they do not agree on what carries their data.
+core::Status check_data_planes(std::span<const Member> members);
+
 /// Where `peer` is to be dialled from here, in order: loopback when it is on this real host, then
 /// the rest. Link-local addresses are tried on each of `scopes` (interfaces of this host that have
 /// such addresses).

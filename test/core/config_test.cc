@@ -240,6 +240,23 @@ TEST(Config, WarnsAboutUnknownNamesWithTheNearest) {
   EXPECT_TRUE(warnings({{"HOROVOD_TIMELINE", "DYNAMIC"}, {"OTHER", "1"}}).empty());
 }
 
+TEST(Config, LeavesToMpiWhatItCarries) {
+  EXPECT_EQ(parsed({}).data_plane, DataPlane::kTcp);
+  EXPECT_EQ(parsed({{"FASTHOROVOD_DATA_PLANE", "tcp"}}).data_plane, DataPlane::kTcp);
+  EXPECT_FALSE(accepts("FASTHOROVOD_DATA_PLANE", "rdma"));
+  const Environment environment{{"FASTHOROVOD_DATA_PLANE", "mpi"},
+                                {"FASTHOROVOD_AUX", "2"},
+                                {"FASTHOROVOD_LANES", "3"},
+                                {"FASTHOROVOD_FLOW_RATE", "1gbit"}};
+  const Config config = parsed(environment);
+  EXPECT_EQ(config.data_plane, DataPlane::kMpi);
+  EXPECT_EQ(config.lanes, 1);
+  EXPECT_EQ(config.auxiliaries, 0);
+  EXPECT_EQ(config.flows, 1);
+  EXPECT_EQ(config.flow_rate, 0U);
+  EXPECT_EQ(warnings(environment).size(), 3U);
+}
+
 TEST(Config, TreatsAnEmptyVariableAsUnset) { EXPECT_TRUE(accepts("FASTHOROVOD_FLOWS", "")); }
 
 TEST(Config, DescribesEverySettingOnce) {

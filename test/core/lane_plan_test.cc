@@ -23,6 +23,12 @@ TEST(LanePlan, HasOneLaneInTheRankByDefault) {
   EXPECT_EQ(plan, (LanePlan{.lanes = 1, .auxiliaries = 0, .flows = 4}));
 }
 
+TEST(LanePlan, CarriesTheDataPlane) {
+  Config config;
+  config.data_plane = DataPlane::kMpi;
+  EXPECT_EQ(plan_lanes(lane_wish(config, 4), {}).data_plane, DataPlane::kMpi);
+}
+
 TEST(LanePlan, CountsTheCoresThatTheConfigurationSays) {
   Config config;
   EXPECT_EQ(lane_wish(config, 4).cores, 4);

@@ -157,6 +157,21 @@ TEST_P(Start, ExplainsAWorldOfAnotherSize) {
   EXPECT_THAT(error_of(rank_0).message, HasSubstr("rank 1 was started in a world of 2"));
 }
 
+TEST_P(Start, NamesWhoHasWhatWhenRanksDisagreeOnTheDataPlane) {
+  World world(GetParam(), 3);
+  std::vector<std::future<World::Outcome>> starts;
+  for (int rank = 0; rank < 3; ++rank) {
+    core::Config config = world.config(rank);
+    if (rank == 1) config.data_plane = core::DataPlane::kMpi;
+    starts.push_back(world.start(config));
+  }
+  for (auto& start : starts) {
+    const core::Error error = error_of(start);
+    EXPECT_EQ(error.code, core::ErrorCode::kInvalidArgument) << error.message;
+    EXPECT_THAT(error.message, HasSubstr("tcp on ranks 0, 2 and mpi on rank 1"));
+  }
+}
+
 TEST_P(Start, HasOneRank0) {
   World world(GetParam(), 2);
   auto first = world.start(impatient(world.config(0)));

@@ -46,6 +46,21 @@ function(fasthorovod_program name)
   endif()
 endfunction()
 
+# fasthorovod_plugin(<name> [SOURCES ...] [LINK ...])
+# A shared object that the library opens when it needs it, from beside the program or the extension. It shows only what
+# its sources mark as visible. While building, it lies with the programs of tools.
+function(fasthorovod_plugin name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_library(${name} MODULE ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tools")
+  target_link_libraries(${name} PRIVATE fasthorovod_flags ${arg_LINK})
+  target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL $<$<CONFIG:Release>:-s>)
+  install(TARGETS ${name} LIBRARY DESTINATION "${FASTHOROVOD_SCRIPTS_DIR}")
+  if(SKBUILD)
+    install(TARGETS ${name} LIBRARY DESTINATION fasthorovod)
+  endif()
+endfunction()
+
 # fasthorovod_test(<folder> [NAME <name>] [WITH_AUX] [SOURCES ...] [LINK ...] [LABELS ...] [TIMEOUT <seconds>])
 # One GoogleTest program test_<folder>, or test_<folder>_<name>: tests that start real processes, or need another
 # label or time limit, get a program of their own. The label is unit and the limit 60 s a case unless said. WITH_AUX:

@@ -111,17 +111,17 @@ def communication_statistics() -> dict:
 
 
 def mpi_threads_supported() -> bool:
-    """Always ValueError: MPI is not in use."""
-    raise ValueError("FastHorovod does not use MPI")
+    """Always ValueError: what Horovod does with MPI is not done with it here."""
+    raise ValueError("FastHorovod has no operations of MPI")
 
 
 def mpi_built() -> bool:
-    """False: FastHorovod moves data over TCP of its own."""
+    """False: reductions are FastHorovod's own, also where ranks meet or move data by MPI."""
     return False
 
 
 def mpi_enabled() -> bool:
-    """False: FastHorovod moves data over TCP of its own."""
+    """False: reductions are FastHorovod's own, also where ranks meet or move data by MPI."""
     return False
 
 
