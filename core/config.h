@@ -59,6 +59,7 @@ struct Config {
   int cores = 0;                 // this process may use; 0: as the system says. No variable
   int flows = 4;                 // FLOWS: TCP connections of a lane to a peer
   BytesPerSecond flow_rate = 0;  // FLOW_RATE: of a flow to another host; 0 no limit
+  std::string tcp_congestion;    // TCP_CONGESTION: of flows, by name; "" keeps the system's
   int arena_mb = 1024;           // ARENA_MB: MiB of shared memory at most
   std::string simd = "auto";     // SIMD: the instruction set of kernels, by name
   std::uint64_t fusion_threshold = 64ull << 20;  // FUSION_THRESHOLD: bytes; 0 turns fusion off

@@ -70,6 +70,13 @@ bool is_host_and_port(std::string_view text) {
   return host.find(':') == std::string_view::npos;
 }
 
+bool is_congestion_name(std::string_view text) {
+  constexpr std::size_t kMost = 15;  // TCP_CA_NAME_MAX with its end
+  return text.size() <= kMost && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '_' || c == '-';
+         });
+}
+
 bool is_hex(std::string_view text, std::size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), [](unsigned char c) {
            return std::isxdigit(c) != 0;

@@ -26,6 +26,9 @@ std::optional<double> parse_decimal(std::string_view text);
 /// host:port with a port of 1 to 65535; an IPv6 address stands in brackets.
 bool is_host_and_port(std::string_view text);
 
+/// Could be the name of a congestion control; whether there is one, the system knows.
+bool is_congestion_name(std::string_view text);
+
 bool is_hex(std::string_view text, std::size_t digits);
 
 /// An integer between two bounds, both allowed.

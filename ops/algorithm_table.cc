@@ -6,6 +6,7 @@
 #include "ops/algorithms/binomial_broadcast.h"
 #include "ops/algorithms/chain_broadcast.h"
 #include "ops/algorithms/chain_reduce.h"
+#include "ops/algorithms/direct_allgather.h"
 #include "ops/algorithms/direct_gather.h"
 #include "ops/algorithms/direct_scatter.h"
 #include "ops/algorithms/dissemination_barrier.h"
@@ -21,8 +22,14 @@ using core::OpKind;
 
 // Above it the pipeline of the chain wins over the few steps of the tree.
 constexpr std::uint64_t kBinomialBroadcastBytes = 64U << 10;
+// What a rank sends at most where each sends to each, and what one of two ranks does.
+constexpr std::uint64_t kDirectBytes = 64U << 10;
+constexpr std::uint64_t kDirectBytesOfTwo = 256U << 10;
+constexpr int kDirectRanks = 8;
 constexpr std::uint64_t kSmallestChunk = 32U << 10;
+constexpr std::uint64_t kMiddleChunk = 64U << 10;
 constexpr std::uint64_t kLargestChunk = 256U << 10;
+constexpr std::uint64_t kChunksAFlow = 4;
 
 bool any_shape(const Shape& /*shape*/) { return true; }
 
@@ -48,6 +55,9 @@ constexpr std::array kTable = {
     Algorithm{"ring-allgather", OrderedKind::kAllgather,
               "Passes every rank's block once round a ring; blocks may differ in size.",
               has_a_block_a_rank, ring_allgather},
+    Algorithm{"direct-allgather", OrderedKind::kAllgather,
+              "Sends every block straight to all ranks; for small blocks, and small all-reduces.",
+              has_a_block_a_rank, direct_allgather},
     Algorithm{"chain-broadcast", OrderedKind::kBroadcast,
               "Passes chunks along a chain of ranks that starts at the root; for large buffers.",
               has_root, chain_broadcast},
@@ -72,12 +82,25 @@ constexpr std::array kTable = {
               has_blocks_both_ways, pairwise_alltoall, true},
 };
 
+// The largest block that all ranks send to all others: with two ranks that costs no more bytes than
+// a ring. Many ranks would need many connections.
+std::uint64_t direct_bytes(int size) {
+  if (size <= 2) return kDirectBytesOfTwo;
+  return size <= kDirectRanks ? kDirectBytes / static_cast<std::uint64_t>(size - 1) : 0;
+}
+
+std::uint64_t largest_block(const Shape& shape) {
+  const auto largest = std::ranges::max_element(shape.block_elements);
+  return largest == shape.block_elements.end() ? 0 : *largest * shape.element_bytes;
+}
+
 std::string_view name_for(OrderedKind kind, const Shape& shape) {
   switch (kind) {
     case OrderedKind::kAllreduce:
       return "ring-allreduce";
     case OrderedKind::kAllgather:
-      return "ring-allgather";
+      return largest_block(shape) <= direct_bytes(shape.size) ? "direct-allgather"
+                                                              : "ring-allgather";
     case OrderedKind::kBroadcast:
       return shape.bytes() <= kBinomialBroadcastBytes ? "binomial-broadcast" : "chain-broadcast";
     case OrderedKind::kReduceScatter:
@@ -128,10 +151,16 @@ const Algorithm& choose(OrderedKind kind, const Shape& shape) {
 
 const Algorithm& choose(OpKind op, const Shape& shape) { return choose(kind_of(op), shape); }
 
+bool gathers_to_reduce(std::uint64_t bytes, int size) {
+  return size > 1 && bytes > 0 && bytes <= direct_bytes(size);
+}
+
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows) {
   const auto parts = static_cast<std::uint64_t>(std::max(size, 1)) *
                      static_cast<std::uint64_t>(std::max(flows, 1));
-  return std::clamp(bytes / parts, kSmallestChunk, kLargestChunk);
+  const std::uint64_t share = bytes / parts;
+  if (share <= kMiddleChunk) return std::max(share, kSmallestChunk);
+  return std::clamp(share / kChunksAFlow, kMiddleChunk, kLargestChunk);
 }
 
 }  // namespace fasthorovod::ops

@@ -31,10 +31,15 @@ const Algorithm& choose(OrderedKind kind, const Shape& shape);
 /// The same for the named door. What moves nothing gets the barrier.
 const Algorithm& choose(core::OpKind op, const Shape& shape);
 
+/// Whether ranks that share no host all-reduce so many bytes by gathering all vectors everywhere,
+/// each rank then adding them up: one hop.
+bool gathers_to_reduce(std::uint64_t bytes, int size);
+
 /// Shape::chunk_bytes for an operation over `bytes` among `size` ranks when no two ranks share more
-/// than `flows` flows: a chunk a flow and segment, between 32 KiB and 256 KiB (a chunk stays in the
-/// L2 cache). On a fast network what a chunk costs in calls and packets counts as much as its bytes
-/// up to then; large operations have more chunks than flows, and a flow that drains takes more.
+/// than `flows` flows: between 32 KiB and 256 KiB (a chunk stays in the L2 cache). Up to 64 KiB a
+/// flow and segment that is one chunk, since on a fast network what a chunk costs in calls and
+/// packets counts as much as its bytes. Above, four as long as they have 64 KiB or more: on a slow
+/// network flows end together only if there are chunks to even them out.
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows);
 
 }  // namespace fasthorovod::ops

@@ -34,6 +34,12 @@ void ChunkBoard::Impl::start(Operation operation) {
   wake_lanes_();
 }
 
+void ChunkBoard::Impl::pass(std::uint32_t group, std::uint64_t sequence) {
+  const std::lock_guard lock(mutex_);
+  flights_.pass(group, sequence);
+  (void)early_.take(group, sequence);
+}
+
 void ChunkBoard::Impl::fail(std::uint32_t group, std::uint64_t sequence, const Error& error) {
   std::unique_lock lock(mutex_);
   flights_.mark_failed(group, sequence);
@@ -127,6 +133,7 @@ ChunkBoard::ChunkBoard(std::function<void(int peer, Error)> on_fault,
 ChunkBoard::~ChunkBoard() = default;
 
 void ChunkBoard::start(Operation operation) { impl_->start(std::move(operation)); }
+void ChunkBoard::pass(std::uint32_t group, std::uint64_t sequence) { impl_->pass(group, sequence); }
 void ChunkBoard::open_gates(std::uint32_t group, std::uint64_t sequence, std::uint32_t count) {
   impl_->open_gates(group, sequence, count);
 }
@@ -150,6 +157,7 @@ std::optional<ChunkBoard::Wait> ChunkBoard::waiting() const { return impl_->wait
 
 std::optional<transport::OutgoingChunk> ChunkBoard::take(int peer) { return impl_->take(peer); }
 bool ChunkBoard::has_work(int peer) const { return impl_->has_work(peer); }
+transport::Backlog ChunkBoard::backlog(int peer) const { return impl_->backlog(peer); }
 void ChunkBoard::sent(const ChunkTicket& ticket) { impl_->sent(ticket); }
 core::Result<Arrival> ChunkBoard::arrive(int peer, const FrameHeader& header) {
   return impl_->arrive(peer, header);

@@ -101,6 +101,10 @@ class ChunkBoard final : public transport::ChunkWork {
   /// with that error.
   void start(Operation operation);
 
+  /// An operation of the ordered door ran to its end elsewhere, so all its ranks agreed about it;
+  /// its group's later ones may start, and what peers still say of it means nothing.
+  void pass(std::uint32_t group, std::uint64_t sequence);
+
   /// Pieces [0, count) of an operation may move; gates do not close again. The first call, of which
   /// the count may be 0, also ends that it is held. Nothing when the operation is over.
   void open_gates(std::uint32_t group, std::uint64_t sequence, std::uint32_t count);
@@ -145,6 +149,7 @@ class ChunkBoard final : public transport::ChunkWork {
 
   std::optional<transport::OutgoingChunk> take(int peer) override;
   [[nodiscard]] bool has_work(int peer) const override;
+  [[nodiscard]] transport::Backlog backlog(int peer) const override;
   void sent(const transport::ChunkTicket& ticket) override;
   core::Result<transport::Arrival> arrive(int peer, const transport::FrameHeader& header) override;
   void absorb(const transport::ChunkTicket& ticket, std::uint64_t offset,

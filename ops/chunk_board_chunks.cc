@@ -35,6 +35,19 @@ bool ChunkBoard::Impl::has_work(int peer) const {
   return peers_.has_ready(peer);
 }
 
+transport::Backlog ChunkBoard::Impl::backlog(int peer) const {
+  const std::lock_guard lock(mutex_);
+  transport::Backlog backlog;
+  if (const std::optional<ChunkTicket> next = peers_.next(peer);
+      next && !ControlFrames::owns(*next)) {
+    const ScheduleRunner* runner = flights_.find(next->operation);
+    if (runner != nullptr) backlog.next = runner->bytes_of_send(next->transfer);
+  }
+  flights_.for_each_that_needs(
+      peer, [&](const ScheduleRunner& runner) { backlog.untaken += runner.untaken(peer); });
+  return backlog;
+}
+
 // A ticket whose operation is unknown belongs to one that fail_all took away.
 void ChunkBoard::Impl::sent(const ChunkTicket& ticket) {
   std::unique_lock lock(mutex_);

@@ -33,6 +33,7 @@ class ChunkBoard::Impl {
         hooks_(std::move(hooks)) {}
 
   void start(Operation operation);
+  void pass(std::uint32_t group, std::uint64_t sequence);
   void open_gates(std::uint32_t group, std::uint64_t sequence, std::uint32_t count);
   void fail(std::uint32_t group, std::uint64_t sequence, const core::Error& error);
   void say_ready_to(std::uint32_t group, std::uint64_t sequence, int rank);
@@ -46,6 +47,7 @@ class ChunkBoard::Impl {
 
   std::optional<transport::OutgoingChunk> take(int peer);
   [[nodiscard]] bool has_work(int peer) const;
+  [[nodiscard]] transport::Backlog backlog(int peer) const;
   void sent(const transport::ChunkTicket& ticket);
   core::Result<transport::Arrival> arrive(int peer, const transport::FrameHeader& header);
   void absorb(const transport::ChunkTicket& ticket, std::uint64_t offset,

@@ -49,17 +49,19 @@ std::string CollectiveJob::title() const {
   return text;
 }
 
-core::Status CollectiveJob::prepare(BufferPool& pool, compression::ResidualStore& residuals) {
+core::Status CollectiveJob::prepare(BufferPool& pool, compression::ResidualStore& residuals,
+                                    bool inside_hosts) {
   if (prepared_) return {};
-  core::Status status = find_memory(pool, residuals);
+  core::Status status = find_memory(pool, residuals, inside_hosts);
   prepared_ = static_cast<bool>(status);
   return status;
 }
 
-core::Status CollectiveJob::find_memory(BufferPool& pool, compression::ResidualStore& residuals) {
+core::Status CollectiveJob::find_memory(BufferPool& pool, compression::ResidualStore& residuals,
+                                        bool inside_hosts) {
   switch (item_.op) {
     case OpKind::kAllreduce:
-      if (!item_.codec.encodes()) return prepare_allreduce(pool);
+      if (!item_.codec.encodes()) return prepare_allreduce(pool, inside_hosts);
       coded_ = std::make_unique<CodedJob>(item_, entries_, *group_, pool, residuals);
       return {};
     case OpKind::kBroadcast:
@@ -75,12 +77,15 @@ core::Status CollectiveJob::find_memory(BufferPool& pool, compression::ResidualS
   return core::Error{core::ErrorCode::kInternal, "an operation of unknown kind was planned"};
 }
 
-core::Status CollectiveJob::prepare_allreduce(BufferPool& pool) {
+core::Status CollectiveJob::prepare_allreduce(BufferPool& pool, bool inside_hosts) {
   std::uint64_t total = 0;
   for (const core::PlanTensor& tensor : item_.tensors) total += bytes_of(tensor, item_.type);
   const bool in_place = entries_.size() == 1 && entries_.front() != nullptr;
   if (in_place) {
     buffer_ = {output_of(*entries_.front()), total};
+    input_ = {input_of(*entries_.front()), total};
+    if (inside_hosts && item_.prescale == 1.0) return {};
+    input_ = buffer_;
   } else {
     pooled_ = pool.acquire(total);
     buffer_ = pooled_.first(total);

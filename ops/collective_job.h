@@ -1,7 +1,8 @@
 // One plan item on one rank, from the copy in to the copy out: the tensors it fuses, the buffer its
 // schedule works on, and which memory that is.
 //
-// A single tensor is worked on in place, in the caller's output; several are packed into a pooled
+// A single tensor is worked on in place, in the caller's output, to which its input is copied first
+// unless the ranks of a host read it where it is; several are packed into a pooled
 // buffer without gaps, in the plan's order, scaled while they are copied. Thread: owner (the
 // worker), but for the lanes that fill the buffer between prepare() and finish().
 #pragma once
@@ -29,9 +30,9 @@ class CollectiveJob final {
   /// joined) and takes part with zeros. This rank is in `group`, or the item moves nothing.
   CollectiveJob(core::PlanItem item, std::vector<EntryPtr> entries, GroupPtr group);
 
-  /// Finds or makes the buffer and copies in; once. An error belongs to this rank alone (no memory
-  /// for a result).
-  core::Status prepare(BufferPool& pool, compression::ResidualStore& residuals);
+  /// Finds or makes the buffer and copies in; once. `inside_hosts`: as Routes says of an
+  /// all-reduce. An error belongs to this rank alone (no memory for a result).
+  core::Status prepare(BufferPool& pool, compression::ResidualStore& residuals, bool inside_hosts);
 
   /// After prepare(): the part of an operation with a codec; null without one.
   [[nodiscard]] CodedJob* coded() const { return coded_.get(); }
@@ -46,6 +47,10 @@ class CollectiveJob final {
   void release(BufferPool& pool);
 
   [[nodiscard]] std::span<std::byte> buffer() const { return coded_ ? coded_->buffer() : buffer_; }
+  /// What is reduced into the buffer.
+  [[nodiscard]] std::span<const std::byte> input() const {
+    return input_.empty() ? buffer() : input_;
+  }
   /// Bytes of its tensors.
   [[nodiscard]] std::uint64_t payload_bytes() const {
     return coded_ ? coded_->payload_bytes() : buffer_.size();
@@ -57,8 +62,9 @@ class CollectiveJob final {
   [[nodiscard]] std::string title() const;
 
  private:
-  core::Status find_memory(BufferPool& pool, compression::ResidualStore& residuals);
-  core::Status prepare_allreduce(BufferPool& pool);
+  core::Status find_memory(BufferPool& pool, compression::ResidualStore& residuals,
+                           bool inside_hosts);
+  core::Status prepare_allreduce(BufferPool& pool, bool inside_hosts);
   core::Status prepare_broadcast();
   core::Status prepare_allgather();
 
@@ -67,6 +73,7 @@ class CollectiveJob final {
   GroupPtr group_;
   bool prepared_ = false;
   std::span<std::byte> buffer_;
+  std::span<const std::byte> input_;  // empty: the buffer
   BufferPool::Buffer pooled_;
   std::vector<std::uint64_t> block_elements_;  // all-gather: each rank's part
   std::unique_ptr<CodedJob> coded_;

@@ -1,5 +1,8 @@
 #include "ops/engine.h"
 
+#include <fmt/format.h>
+
+#include <new>
 #include <utility>
 
 #include "compression/instruction_set.h"
@@ -13,6 +16,21 @@ using core::Error;
 using core::ErrorCode;
 using transport::ControlPlane;
 
+namespace {
+
+// Nobody shares it.
+core::Result<std::shared_ptr<std::byte>> private_memory(std::size_t bytes) {
+  constexpr std::align_val_t kAlignment{transport::Arena::kPage};
+  auto* const memory = static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow));
+  if (memory == nullptr) {
+    return Error{ErrorCode::kUnavailable, fmt::format("no memory for {} MiB", bytes >> 20)};
+  }
+  return std::shared_ptr<std::byte>(memory,
+                                    [](std::byte* first) { ::operator delete(first, kAlignment); });
+}
+
+}  // namespace
+
 core::Status EngineImpl::launch(transport::MpiProcess* mpi) {
   core::LanePlan plan = control_->lane_plan();
   if (!auxiliaries_) plan.auxiliaries = 0;
@@ -23,12 +41,18 @@ core::Status EngineImpl::launch(transport::MpiProcess* mpi) {
   if (auxiliaries_) {
     core::Status joined = auxiliaries_->start_lanes(*memory_, board_, auxiliary_hooks(), *lanes);
     if (!joined) return joined;
+  }
+  if (memory_) {
     executor_.put_buffers_in(memory_->heap());
     ordered_.put_buffers_in(memory_->heap());
   }
   lanes_ = std::make_unique<transport::LaneSet>(std::move(*lanes));
   lanes_->wake();  // from now on what comes may wake them
   if (auxiliaries_) auxiliaries_->publish();
+  worker_.on_wanted([this] {
+    if (hosts_ != nullptr) hosts_->nudge();
+    lanes_->wake();
+  });
   engine_thread_ = std::thread([this] { control_->run(control_handlers()); });
   return {};
 }
@@ -51,6 +75,10 @@ core::Result<std::vector<Handle>> EngineImpl::submit_bundle(const std::string& n
     if (core::Status status = check(member, sets_); !status) return std::move(status).error();
   }
   return pending_.add(std::move(members));
+}
+
+core::Result<std::shared_ptr<std::byte>> EngineImpl::shared_memory(std::size_t bytes) {
+  return memory_ ? memory_->lend(bytes) : private_memory(bytes);
 }
 
 EngineStatistics EngineImpl::statistics() const {

@@ -16,6 +16,7 @@
 // next epoch's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -106,6 +107,11 @@ class Engine {
   /// unknown group, sizes that do not fit), kShutdown, or the verdict after a fault.
   virtual core::Result<Handle> submit_ordered(OrderedOperation operation) = 0;
 
+  /// The same as to submit the operation and to wait for it, but without a hand-over to other
+  /// threads where that is possible, which is much faster for small ones. Ranks may mix both.
+  /// Blocks; the errors of both. Any thread but those of the engine.
+  virtual core::Status run(OrderedOperation operation) = 0;
+
   /// Point-to-point. A send is done when its bytes have left; it never waits inside the call.
   virtual core::Result<Handle> send(Message message) = 0;
   /// After success, Handle::source() is the sender's position in the group.
@@ -120,10 +126,18 @@ class Engine {
   virtual void set_residual(core::GroupId group, const std::string& name,
                             std::vector<float> residual) = 0;
 
+  /// Memory for tensors that the other ranks of this host, and auxiliaries, read where it is:
+  /// operations on it save copies, and give the same bits. Page aligned, contents undefined. It
+  /// stays valid as long as anybody holds it, also after this engine; for a later engine it is
+  /// memory like any other. A forked child must not touch it. In a world where a rank shares
+  /// memory with nobody it is ordinary memory. kUnavailable: there is no room, or no memory.
+  [[nodiscard]] virtual core::Result<std::shared_ptr<std::byte>> shared_memory(
+      std::size_t bytes) = 0;
+
   [[nodiscard]] virtual EngineStatistics statistics() const = 0;
 
-  /// Fails what is pending with kShutdown, says goodbye to the other ranks, joins the threads.
-  /// Idempotent.
+  /// Fails what is pending with kShutdown, says goodbye to the other ranks, joins the threads, and
+  /// waits for callers to leave run(). Idempotent.
   virtual void shutdown() = 0;
 };
 

@@ -25,10 +25,14 @@ void EngineImpl::announce() {
 }
 
 core::Result<Handle> EngineImpl::watched(core::Result<Handle> handle) {
-  if (handle && watch_.enabled() && !watching_.exchange(true)) {
+  if (handle) watch_pending();
+  return handle;
+}
+
+void EngineImpl::watch_pending() {
+  if (watch_.enabled() && !watching_.exchange(true)) {
     control_->post([this] { watch_progress(); });
   }
-  return handle;
 }
 
 // Runs while something is pending here: the coordinator notices what some rank did not submit, and
@@ -139,6 +143,7 @@ void EngineImpl::shutdown() {
   // A verdict that was not carried out yet is still why operations fail.
   fail_everything(verdict_.value_or(shut_down_here()));
   worker_.stop();
+  ordered_.await_callers();
 }
 
 // What was planned runs on all ranks: leaving in its middle would look like a crash to them. Flows

@@ -92,6 +92,9 @@ class EngineImpl final : public Engine {
   core::Result<Handle> submit_ordered(OrderedOperation operation) override {
     return watched(ordered_.submit(std::move(operation)));
   }
+  core::Status run(OrderedOperation operation) override {
+    return ordered_.run(std::move(operation));
+  }
   core::Result<Handle> send(Message message) override {
     return watched(messages_.send(std::move(message)));
   }
@@ -106,6 +109,7 @@ class EngineImpl final : public Engine {
                     std::vector<float> residual) override {
     executor_.residuals().put(group, name, std::move(residual));
   }
+  core::Result<std::shared_ptr<std::byte>> shared_memory(std::size_t bytes) override;
   [[nodiscard]] EngineStatistics statistics() const override;
   void shutdown() override;
 
@@ -131,6 +135,7 @@ class EngineImpl final : public Engine {
 
   void announce();
   core::Result<Handle> watched(core::Result<Handle> handle);
+  void watch_pending();
   void watch_progress();
   void look_for_progress();
   [[nodiscard]] bool has_pending() const;

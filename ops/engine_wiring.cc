@@ -55,7 +55,9 @@ OrderedDoor::Hooks EngineImpl::door_hooks() {
               [this](core::OperationFailed message) {
                 control_->post([this, message = std::move(message)] { operation_failed(message); });
               },
-          .idle = [this] { ordered_idle(); }};
+          .idle = [this] { ordered_idle(); },
+          .waits = [this] { watch_pending(); },
+          .lanes = [this]() -> transport::LaneSet& { return *lanes_; }};
 }
 
 MessageDoor::Hooks EngineImpl::message_hooks() {

@@ -69,20 +69,23 @@ void Executor::start_what_fits(core::GroupId group) {
   while (!queue.waiting.empty() && may_start(queue)) {
     const JobPtr job = std::move(queue.waiting.front());
     queue.waiting.pop_front();
-    ++queue.in_flight;
-    if (start(job, queue.in_flight == 1)) continue;
-    --queue.in_flight;
+    const std::uint64_t number = queue.started++;
+    queue.in_flight.emplace(number, job.get());
+    if (start(job, queue.in_flight.size() == 1)) continue;
+    queue.in_flight.erase(number);
+    --queue.started;
     queue.waiting.push_front(job);
     break;
   }
-  if (queue.waiting.empty() && queue.in_flight == 0) queues_.erase(found);
+  if (queue.waiting.empty() && queue.in_flight.empty()) queues_.erase(found);
 }
 
 bool Executor::may_start(const Queue& queue) const {
   const core::PlanItem& item = queue.waiting.front()->item();
   if (failed_ || item.error) return true;  // it only fails
   const bool waits_for_all = item.op == OpKind::kBarrier || item.op == OpKind::kRemoveGroup;
-  return waits_for_all ? queue.in_flight == 0 : queue.in_flight < kWindow;
+  if (waits_for_all || queue.in_flight.empty()) return queue.in_flight.empty();
+  return queue.started - queue.in_flight.begin()->first < kWindow;
 }
 
 // False: there is no shared memory for it now.
@@ -99,7 +102,8 @@ bool Executor::start(const JobPtr& job, bool alone) {
   }
   core::Status ready;
   try {
-    ready = job->prepare(pool_, residuals_);
+    const bool inside_hosts = routes_.inside_hosts(OrderedKind::kAllreduce, job->group().members);
+    ready = job->prepare(pool_, residuals_, inside_hosts);
   } catch (const std::bad_alloc&) {
     ready = core::Error{core::ErrorCode::kUnavailable,
                         job->title() + ": no memory for the fused buffer"};
@@ -142,7 +146,7 @@ bool Executor::transfer(const JobPtr& job, bool alone) {
     return true;
   }
   const Shape shape = job->shape(flows_);
-  const Routes::Start how{choose(job->item().op, shape), shape, job->buffer(), alone};
+  const Routes::Start how{choose(job->item().op, shape), shape, job->input(), alone};
   const bool started = routes_.start(operation_of(job), how, [this](int rank) { meet(rank); });
   if (started) count(*job);
   return started;
@@ -177,7 +181,8 @@ void Executor::meet(int rank) {
 void Executor::finish(const JobPtr& job, const core::Status& status) {
   if (status) job->finish();
   job->release(pool_);
-  --queues_.at(job->item().group).in_flight;
+  std::erase_if(queues_.at(job->item().group).in_flight,
+                [&job](const auto& entry) { return entry.second == job.get(); });
   handed_over_.fetch_sub(1, std::memory_order_acq_rel);
   for (const EntryPtr& entry : job->entries()) {
     if (entry == nullptr) continue;

@@ -1,11 +1,12 @@
 // Executes plan items on one rank, in the plan's order, a few at a time: copies in, starts the
 // schedule on the chunk board, copies out, completes the handles.
 //
-// All ranks start the items of the world in one order and keep at most kWindow in flight. That
-// bound is what makes parked chunks safe (see chunk_board.h) and lets the copies of one item run
-// beside the transfers of the next. A barrier starts when nothing is in flight, and nothing starts
-// beside it. Each process set has an order and a window of its own, and waits for nothing of the
-// world or of another set: two ranks may be in different sets, and so in different orders.
+// All ranks start the items of the world in one order, each at most kWindow - 1 items ahead of the
+// oldest that is in flight there. That bound is what makes parked chunks safe (see chunk_board.h)
+// and lets the copies of one item run beside the transfers of the next. A barrier starts when
+// nothing is in flight, and nothing starts beside it. Each process set has an order and a window of
+// its own, and waits for nothing of the world or of another set: two ranks may be in different
+// sets, and so in different orders.
 //
 // Thread: owner is the worker; the members called from other threads say so.
 #pragma once
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -79,7 +81,8 @@ class Executor final {
 
   struct Queue {
     std::deque<JobPtr> waiting;
-    int in_flight = 0;
+    std::map<std::uint64_t, const CollectiveJob*> in_flight;  // by the number of their start
+    std::uint64_t started = 0;
   };
 
   void start_what_fits();

@@ -22,6 +22,9 @@ class FlightTable final {
   /// passed.
   bool begin(const Operation& operation);
 
+  /// An operation of a group was run elsewhere; it comes after all that have begun.
+  void pass(std::uint32_t group, std::uint64_t sequence) { groups_[group].last_started = sequence; }
+
   /// Adds an operation that has begun; its id is never used again.
   ScheduleRunner& add(Operation operation);
 
@@ -39,7 +42,7 @@ class FlightTable final {
 
   /// Calls visit(runner) for each operation that needs `peer`, in the order of their start.
   template <typename Visitor>
-  void for_each_that_needs(int peer, Visitor visit) {
+  void for_each_that_needs(int peer, Visitor visit) const {
     for (const auto& [id, runner] : by_id_) {
       if (runner->needs(peer)) visit(*runner);
     }

@@ -4,12 +4,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ctime>
+
 namespace fasthorovod::ops {
 namespace {
 
 // Not FUTEX_PRIVATE: the word is shared with other processes.
-void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
-  (void)::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, nullptr,
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
+           const timespec* limit = nullptr) {
+  (void)::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, limit,
                   nullptr, 0);
 }
 
@@ -38,6 +41,15 @@ void HostBell::sleep(std::uint32_t since, const HostWatch& watch) noexcept {
   if (!state_.compare_exchange_strong(dozing, kAsleep)) return;
   // Returns at once when it was rung already, and now and then for no reason.
   futex(rings_, FUTEX_WAIT, since);
+  stay_awake();
+}
+
+void HostBell::sleep(std::uint32_t since, std::chrono::nanoseconds limit) noexcept {
+  std::uint32_t dozing = kDozing;
+  if (!state_.compare_exchange_strong(dozing, kAsleep)) return;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const timespec relative{limit.count() / kSecond, limit.count() % kSecond};
+  futex(rings_, FUTEX_WAIT, since, &relative);
   stay_awake();
 }
 

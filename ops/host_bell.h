@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "ops/host_watch.h"
@@ -25,6 +26,8 @@ class HostBell final {
   void stay_awake() noexcept { state_.store(kAwake); }
   /// Until the next ring after doze(); awake for as long as `watch` says, in case it comes soon.
   void sleep(std::uint32_t since, const HostWatch& watch) noexcept;
+  /// The same without staying awake, and at most for `limit`.
+  void sleep(std::uint32_t since, std::chrono::nanoseconds limit) noexcept;
 
  private:
   enum State : std::uint32_t { kAwake = 0, kDozing = 1, kAsleep = 2 };

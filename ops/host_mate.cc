@@ -5,7 +5,7 @@ namespace fasthorovod::ops {
 HostMate::HostMate(const HostSeat& seat) : seat_(seat), table_(seat.arena) {}
 
 HostMate::State HostMate::look(const HostKey& key, std::uint32_t fingerprint,
-                               std::uint64_t area_bytes) {
+                               const HostLayout& layout) {
   if (state_ == State::kGone || state_ == State::kFailed) return state_;
   if (state_ == State::kAbsent) {
     const std::uint64_t publications = table_.publications();
@@ -14,7 +14,7 @@ HostMate::State HostMate::look(const HostKey& key, std::uint32_t fingerprint,
     const std::optional<HostSighting> sighting = table_.find(key);
     if (!sighting) return state_;
     sighting_ = *sighting;
-    state_ = first_state(fingerprint, area_bytes);
+    state_ = first_state(fingerprint, layout);
   }
   const HostSighting::Now now = sighting_.now();
   if (now == HostSighting::Now::kFailed) state_ = State::kFailed;
@@ -24,11 +24,20 @@ HostMate::State HostMate::look(const HostKey& key, std::uint32_t fingerprint,
   return state_;
 }
 
-HostMate::State HostMate::first_state(std::uint32_t fingerprint, std::uint64_t area_bytes) const {
+HostMate::State HostMate::first_state(std::uint32_t fingerprint, const HostLayout& layout) const {
   const std::uint64_t arena_bytes = seat_.arena.size();
+  const std::uint64_t area_bytes = layout.area_bytes();
   if (sighting_.failed) return State::kFailed;
-  const bool fits = area_bytes <= arena_bytes && sighting_.area <= arena_bytes - area_bytes;
+  const bool fits = area_bytes <= arena_bytes && sighting_.area <= arena_bytes - area_bytes &&
+                    sighting_.loan.fits(layout.bytes, arena_bytes);
   return sighting_.fingerprint == fingerprint && fits ? State::kHere : State::kOther;
+}
+
+// Who fails says so before its caller has the memory back; the fence keeps the readings before the
+// look.
+bool HostMate::still_lends() const noexcept {
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return sighting_.now() == HostSighting::Now::kRunning;
 }
 
 bool HostMate::reached(std::atomic<std::uint32_t> HostSlot::*counter, std::uint32_t piece,

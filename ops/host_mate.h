@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "ops/host_layout.h"
 #include "ops/host_table.h"
 
 namespace fasthorovod::ops {
@@ -30,7 +31,7 @@ class HostMate final {
   explicit HostMate(const HostSeat& seat);
 
   /// Looks again; the state before and now may differ.
-  State look(const HostKey& key, std::uint32_t fingerprint, std::uint64_t area_bytes);
+  State look(const HostKey& key, std::uint32_t fingerprint, const HostLayout& layout);
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] int rank() const { return seat_.rank; }
@@ -42,10 +43,18 @@ class HostMate final {
   [[nodiscard]] bool reached(std::atomic<std::uint32_t> HostSlot::*counter, std::uint32_t piece,
                              std::uint32_t slots) const;
   /// Its area. Only while it is here.
-  [[nodiscard]] std::byte* area() const { return seat_.arena.data() + sighting_.area; }
+  [[nodiscard]] const std::byte* area() const { return seat_.arena.data() + sighting_.area; }
+  /// What it lends, and where: null when it lends no such thing. Only while it is here.
+  [[nodiscard]] const std::byte* input() const { return lent(sighting_.loan.input); }
+  [[nodiscard]] const std::byte* output() const { return lent(sighting_.loan.output); }
+  /// False: what was read of its loan before this call may have been something else.
+  [[nodiscard]] bool still_lends() const noexcept;
 
  private:
-  [[nodiscard]] State first_state(std::uint32_t fingerprint, std::uint64_t area_bytes) const;
+  [[nodiscard]] State first_state(std::uint32_t fingerprint, const HostLayout& layout) const;
+  [[nodiscard]] const std::byte* lent(std::uint64_t offset) const {
+    return offset == HostLoan::kNothing ? nullptr : seat_.arena.data() + offset;
+  }
 
   HostSeat seat_;
   HostTable table_;

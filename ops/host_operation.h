@@ -16,6 +16,11 @@
 
 namespace fasthorovod::ops {
 
+/// With so many bytes of output on a host, of all its ranks, they leave the caches from one
+/// operation to the next. Below, a rank does not lend its output (host_loan.h): its stores to lines
+/// that mates have read would cost more than the copy into the area.
+inline constexpr std::uint64_t kLeastLentOutput = std::uint64_t{64} << 20;
+
 /// Input, output and area are lent until `done`; the area goes back to the team by itself.
 struct HostOperation {
   std::uint32_t group = 0;  // as on the wire
@@ -30,6 +35,7 @@ struct HostOperation {
   core::DataType type = core::DataType::kUint8;
   core::Reduction reduction = core::Reduction::kSum;  // an average adds; scaling is the caller's
   std::span<std::byte> area;                          // HostTeam::reserve(layout.area_bytes())
+  std::uint64_t least_lent_output = kLeastLentOutput;
   std::function<void(core::Status)> done;  // exactly once, on the team's thread; must be quick
 };
 

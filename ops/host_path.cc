@@ -39,34 +39,55 @@ bool HostPath::start(const Operation& operation, std::span<const std::byte> inpu
   HostOperation inside = inside_half(operation, input);
   inside.area = team_.reserve(inside.layout.area_bytes(), operation.door(), alone);
   if (inside.area.empty()) return false;
-  Operation outside = operation;
-  outside.schedule = host_ring(
-      inside.layout, default_chunk_bytes(inside.layout.piece_bytes,
-                                         static_cast<int>(inside.layout.hosts.size()), flows_));
-  for_each_peer(outside, meet);
-  {
-    const std::lock_guard lock(mutex_);
-    Halves& halves = halves_[{operation.group, operation.sequence}];
-    halves.done = operation.done;
-    if (!inside.layout.crosses()) halves.gates = inside.layout.pieces;
-  }
-  start_outside(std::move(outside), inside);
+  start_outside(operation, inside.layout, inside.area, meet);
   start_inside(std::move(inside));
   return true;
 }
 
-HostOperation HostPath::inside_half(const Operation& operation, std::span<const std::byte> input) {
+bool HostPath::is_one_host(const core::World& world, const std::vector<int>& members) {
+  const auto host_of = [&](int rank) { return world.host_of_rank[static_cast<std::size_t>(rank)]; };
+  return std::ranges::all_of(members,
+                             [&](int rank) { return host_of(rank) == host_of(members.front()); });
+}
+
+// Ranks that agree need no board. Those that do not agree do not get on with it, and then it starts
+// there, too.
+HostPath::Run HostPath::run(const Operation& operation, std::span<const std::byte> input,
+                            const std::atomic<bool>& wanted, core::TimePoint until,
+                            core::Status& outcome) {
+  HostOperation inside = inside_half(operation, input);
+  inside.area = team_.reserve(inside.layout.area_bytes(), operation.door(), true);
+  if (inside.area.empty()) return Run::kNoSpace;
+  const std::span<std::byte> area = inside.area;
+  team_.begin(std::move(inside));
+  if (std::optional<core::Status> status = team_.drive(wanted, until)) {
+    board_.pass(operation.group, operation.sequence);
+    outcome = *std::move(status);
+    return Run::kOver;
+  }
+  const Key key{operation.group, operation.sequence};
+  start_outside(operation, layout_of(operation), area, [](int) {});
+  team_.hand_over([this, key](const core::Status& status) { inside_ended(key, status); });
+  repeat_failure(key);
+  return Run::kGoesOn;
+}
+
+HostLayout HostPath::layout_of(const Operation& operation) const {
   const auto own = std::ranges::find(operation.members, world_.rank);
   const std::uint64_t element = core::size_of(operation.type);
+  return lay_out(hosts_of(world_, operation.members),
+                 static_cast<int>(own - operation.members.begin()),
+                 operation.buffer.size() / element, element, largest_area_);
+}
+
+HostOperation HostPath::inside_half(const Operation& operation, std::span<const std::byte> input) {
   HostOperation inside;
   inside.group = operation.group;
   inside.sequence = operation.sequence;
   inside.fingerprint = operation.fingerprint;
   inside.title = operation.title;
   inside.description = operation.description;
-  inside.layout = lay_out(hosts_of(world_, operation.members),
-                          static_cast<int>(own - operation.members.begin()),
-                          operation.buffer.size() / element, element, largest_area_);
+  inside.layout = layout_of(operation);
   inside.members = operation.members;
   inside.input = input;
   inside.output = operation.buffer;
@@ -78,9 +99,20 @@ HostOperation HostPath::inside_half(const Operation& operation, std::span<const 
 }
 
 // On one host, too: what ranks of other operations say reaches the board.
-void HostPath::start_outside(Operation operation, const HostOperation& inside) {
+void HostPath::start_outside(Operation operation, const HostLayout& layout,
+                             std::span<std::byte> area, const std::function<void(int)>& meet) {
   const Key key{operation.group, operation.sequence};
-  operation.buffer = inside.area;
+  operation.schedule = host_ring(
+      layout,
+      default_chunk_bytes(layout.piece_bytes, static_cast<int>(layout.hosts.size()), flows_));
+  for_each_peer(operation, meet);
+  {
+    const std::lock_guard lock(mutex_);
+    Halves& halves = halves_[key];
+    halves.done = std::move(operation.done);
+    if (!layout.crosses()) halves.gates = layout.pieces;
+  }
+  operation.buffer = area;
   operation.held = true;
   operation.piece_done = [this, key](std::uint32_t piece) {
     team_.piece_done(key.first, key.second, piece);
@@ -103,6 +135,10 @@ void HostPath::start_inside(HostOperation inside) {
     }
   }
   team_.start(std::move(inside));
+  repeat_failure(key);
+}
+
+void HostPath::repeat_failure(const Key& key) {
   core::Status outside;
   {
     const std::lock_guard lock(mutex_);

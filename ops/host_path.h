@@ -4,6 +4,7 @@
 // One owner a rank, made before the lanes run. Thread: any, unless a member says otherwise.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,6 +52,24 @@ class HostPath final {
   [[nodiscard]] bool start(const Operation& operation, std::span<const std::byte> input, bool alone,
                            const std::function<void(int rank)>& meet);
 
+  /// What run() did.
+  enum class Run {
+    kNoSpace,  // nothing: there is no shared memory for it now
+    kOver,     // all of it
+    kGoesOn,   // as after start()
+  };
+  /// Runs an all-reduce on one host in the calling thread, as far as mates keep up: then neither
+  /// the board nor the team's thread hears of it, and nobody else is told. Takes operation.done
+  /// only when it goes on. It is alone in its group, and no other thread starts anything meanwhile.
+  /// `wanted` and `until` as HostTeam::drive takes them; `outcome` is set when it is over.
+  [[nodiscard]] Run run(const Operation& operation, std::span<const std::byte> input,
+                        const std::atomic<bool>& wanted, core::TimePoint until,
+                        core::Status& outcome);
+  /// Whether run() can do it: all members (world ranks by position) share one host.
+  [[nodiscard]] static bool is_one_host(const core::World& world, const std::vector<int>& members);
+  /// Wakes who is in run(). Any thread.
+  void nudge() { team_.nudge(); }
+
   /// To be called after ChunkBoard::fail of an operation that may have gone this way.
   void fail(std::uint32_t group, std::uint64_t sequence, const core::Error& error);
 
@@ -80,10 +99,13 @@ class HostPath final {
   };
 
   HostHooks team_hooks(Hooks hooks);
+  [[nodiscard]] HostLayout layout_of(const Operation& operation) const;
   [[nodiscard]] HostOperation inside_half(const Operation& operation,
                                           std::span<const std::byte> input);
-  void start_outside(Operation operation, const HostOperation& inside);
+  void start_outside(Operation operation, const HostLayout& layout, std::span<std::byte> area,
+                     const std::function<void(int)>& meet);
   void start_inside(HostOperation inside);
+  void repeat_failure(const Key& key);
   void fail_inside(const Key& key, const core::Error& error);
   void inside_ended(const Key& key, const core::Status& status);
   void outside_ended(const Key& key, const core::Status& status);

@@ -14,11 +14,14 @@ HostRunner::HostRunner(HostOperation operation, HostTable& table, std::uint64_t 
                        const std::vector<HostSeat>& seats)
     : operation_(std::move(operation)),
       table_(table),
+      loan_(loan_of(operation_, seats[static_cast<std::size_t>(operation_.layout.place)].arena)),
       entry_(table.publish({{operation_.group, operation_.sequence},
                             operation_.fingerprint,
                             area_offset,
-                            operation_.description})),
-      in_(operation_.layout, stripes_to_copy_in(operation_.layout)),
+                            operation_.description,
+                            loan_})),
+      in_(operation_.layout,
+          loan_.lends_input() ? std::vector<int>{} : stripes_to_copy_in(operation_.layout)),
       sum_(operation_.layout, stripes_to_reduce(operation_.layout)),
       out_(operation_.layout, stripes_to_copy_out(operation_.layout)),
       transferred_(operation_.layout.pieces),
@@ -51,8 +54,7 @@ void HostRunner::look_at_mates(HostNews& news) {
   bool all_here = true;
   for (HostMate* mate : others_) {
     const HostMate::State before = mate->state();
-    const HostMate::State now =
-        mate->look(key(), operation_.fingerprint, operation_.layout.area_bytes());
+    const HostMate::State now = mate->look(key(), operation_.fingerprint, operation_.layout);
     if (now == HostMate::State::kOther && now != before && !ended_) {
       news.disagreements.push_back({operation_.group, operation_.sequence, mate->rank(),
                                     operation_.description, mate->description()});
@@ -69,8 +71,7 @@ void HostRunner::look_at_mates(HostNews& news) {
 void HostRunner::end(core::Status status, HostNews& news) {
   ended_ = true;
   ring(news);
-  news.ends.emplace_back(
-      [done = std::move(operation_.done), status = std::move(status)] { done(status); });
+  news.ends.push_back({std::move(operation_.done), std::move(status)});
 }
 
 // Publishes one thing that has become true; false when there is none.
@@ -99,11 +100,17 @@ bool HostRunner::settle(HostNews& news) {
     out_.go_on();
     return true;
   }
-  if (all_here_ && out_.over() && final_pieces_ == operation_.layout.pieces) {
+  if (may_end()) {
     if (operation_.layout.pieces == 0) publish_empty();
     end({}, news);
   }
   return false;
+}
+
+bool HostRunner::may_end() const {
+  const std::uint32_t pieces = operation_.layout.pieces;
+  if (!all_here_ || !out_.over() || final_pieces_ != pieces) return false;
+  return !loan_.lends_output() || pieces == 0 || all_reached(&HostSlot::copied, pieces - 1);
 }
 
 void HostRunner::publish(Counter counter, std::uint32_t piece, HostNews& news) {
@@ -118,11 +125,15 @@ void HostRunner::publish_empty() {
 }
 
 void HostRunner::ring(HostNews& news) const {
-  for (const HostMate* mate : others_) news.bells.push_back(&mate->bell());
+  for (const HostMate* mate : others_) {
+    if (std::ranges::find(news.bells, &mate->bell()) == news.bells.end()) {
+      news.bells.push_back(&mate->bell());
+    }
+  }
 }
 
 std::optional<HostStep> HostRunner::next() const {
-  if (ended_ || failure_) return std::nullopt;
+  if (ended_ || failure_ || spoiled_) return std::nullopt;
   const auto always = [](int) { return true; };
   if (!sum_.over() && may_reduce()) {
     if (const auto block = sum_.next(always)) return HostStep{HostStep::Kind::kReduce, *block};
@@ -148,31 +159,62 @@ void HostRunner::run(const HostStep& step) noexcept {
     case HostStep::Kind::kReduce:
       reduce(step.block, in_buffer, in_area);
       break;
-    case HostStep::Kind::kCopyOut: {
-      const int place = place_of(stripe);
-      const std::byte* from = place == operation_.layout.place
-                                  ? operation_.area.data()
-                                  : mates_[static_cast<std::size_t>(place)].area();
-      std::memcpy(operation_.output.data() + in_buffer, from + in_area, bytes);
+    case HostStep::Kind::kCopyOut:
+      copy_out(step.block, in_buffer, in_area);
       break;
-    }
   }
+}
+
+void HostRunner::copy_out(const HostBlock& block, std::uint64_t in_buffer,
+                          std::uint64_t in_area) noexcept {
+  const std::byte* from = operation_.area.data() + in_area;
+  if (place_of(block.stripe) != operation_.layout.place) {
+    const HostMate& mate = mate_of(block.stripe);
+    from = mate.output() != nullptr ? mate.output() + in_buffer : mate.area() + in_area;
+  }
+  std::memcpy(operation_.output.data() + in_buffer, from, block.bytes);
+}
+
+const std::byte* HostRunner::source(std::size_t place, std::uint64_t in_buffer,
+                                    std::uint64_t in_area) const {
+  if (static_cast<int>(place) == operation_.layout.place)
+    return operation_.input.data() + in_buffer;
+  const HostMate& mate = mates_[place];
+  return mate.input() != nullptr ? mate.input() + in_buffer : mate.area() + in_area;
 }
 
 void HostRunner::reduce(const HostBlock& block, std::uint64_t in_buffer,
                         std::uint64_t in_area) noexcept {
   for (std::size_t place = 0; place < mates_.size(); ++place) {
-    const bool own = static_cast<int>(place) == operation_.layout.place;
-    sources_[place] = own ? operation_.input.data() + in_buffer : mates_[place].area() + in_area;
+    sources_[place] = source(place, in_buffer, in_area);
   }
-  Destinations to{operation_.area.data() + in_area};
-  if (!operation_.layout.crosses()) to.second = operation_.output.data() + in_buffer;
-  if (is_small(operation_.layout)) to = {operation_.output.data() + in_buffer};
-  reduce_many(to, sources_, block.bytes / operation_.layout.element_bytes, operation_.type,
+  std::byte* const in_own_area = operation_.area.data() + in_area;
+  std::byte* const result =
+      operation_.layout.crosses() ? in_own_area : operation_.output.data() + in_buffer;
+  reduce_many(result, sources_, block.bytes / operation_.layout.element_bytes, operation_.type,
               operation_.reduction);
+  // Not in one pass: stores to lines that a mate has read wait for it one by one, a copy's do not.
+  if (mates_read_area()) std::memcpy(in_own_area, result, block.bytes);
+}
+
+// Whether nothing that the step read was the caller's of a mate again meanwhile.
+bool HostRunner::read_in_time(const HostStep& step) const {
+  if (step.kind == HostStep::Kind::kReduce) {
+    return std::ranges::all_of(others_, [](const HostMate* mate) {
+      return mate->input() == nullptr || mate->still_lends();
+    });
+  }
+  if (step.kind == HostStep::Kind::kCopyIn) return true;
+  if (place_of(step.block.stripe) == operation_.layout.place) return true;
+  const HostMate& mate = mate_of(step.block.stripe);
+  return mate.output() == nullptr || mate.still_lends();
 }
 
 void HostRunner::ran(const HostStep& step, HostNews& news) {
+  if (!read_in_time(step)) {
+    spoiled_ = true;
+    return;
+  }
   switch (step.kind) {
     case HostStep::Kind::kCopyIn:
       in_.took(step.block);
@@ -296,6 +338,9 @@ bool HostRunner::owes(const HostMate& mate) const {
   if (!out_.over() && out_.next(is_its) && !mate.reached(&HostSlot::out, out_.piece(), slots)) {
     return true;
   }
+  if (out_.over() && loan_.lends_output() && out_.piece() > 0) {
+    return !mate.reached(&HostSlot::copied, out_.piece() - 1, slots);
+  }
   if (in_.over() || in_.piece() < slots) return false;
   const std::uint32_t held = in_.piece() - slots;
   return !mate.reached(&HostSlot::summed, held, slots) ||
@@ -307,6 +352,15 @@ void HostRunner::retire() { table_.retire(*entry_); }
 int HostRunner::place_of(int stripe) const {
   const auto host = static_cast<std::size_t>(operation_.layout.host);
   return stripe % static_cast<int>(operation_.layout.hosts[host].size());
+}
+
+// For what this rank has reduced, and not the lanes.
+bool HostRunner::mates_read_area() const {
+  return !operation_.layout.crosses() && !is_small(operation_.layout) && !loan_.lends_output();
+}
+
+const HostMate& HostRunner::mate_of(int stripe) const {
+  return mates_[static_cast<std::size_t>(place_of(stripe))];
 }
 
 }  // namespace fasthorovod::ops

@@ -12,6 +12,11 @@
 // it, in place in the area, and a piece is out when they are through with it; then the rank's own
 // stripes are copied out, too. A slot is used again when all have summed and copied what it held.
 //
+// What lies in the arena of its rank is not copied first (host_loan.h). An input that a rank lends
+// is reduced from where it is; of an output that it lends, its own stripes are copied out from
+// there. The pieces keep the same pace. A rank whose output is lent ends when all have copied the
+// last one.
+//
 // A small operation on one host (host_stripes.h) is one meeting instead of two: each rank copies in
 // all, and reduces all of it once the others have, straight into its output.
 //
@@ -42,12 +47,18 @@ struct HostGates {
   std::uint32_t pieces = 0;
 };
 
+/// An operation's `done` is to be called.
+struct HostEnd {
+  std::function<void(core::Status)> done;
+  core::Status status;
+};
+
 /// What others have to hear of what a runner did.
 struct HostNews {
-  std::vector<HostBell*> bells;
+  std::vector<HostBell*> bells;  // each once
   std::vector<Disagreement> disagreements;
   std::vector<HostGates> gates;
-  std::vector<std::function<void()>> ends;  // calls `done`
+  std::vector<HostEnd> ends;
 
   [[nodiscard]] bool empty() const {
     return bells.empty() && disagreements.empty() && gates.empty() && ends.empty();
@@ -81,6 +92,8 @@ class HostRunner final {
   void piece_done(std::uint32_t piece);
   /// No lane touches the area any more, however the operation ended on the chunk board.
   void transfers_ended() { transfers_ended_ = true; }
+  /// What hears of its end instead of the operation's `done`; it has not ended.
+  void tell_end(std::function<void(core::Status)> done) { operation_.done = std::move(done); }
   /// The operation ends with `error` at the next look(), unless it has ended before.
   void fail(const core::Error& error);
 
@@ -116,10 +129,18 @@ class HostRunner final {
   template <typename Predicate>
   [[nodiscard]] std::vector<int> ranks_of(Predicate predicate) const;
   [[nodiscard]] int place_of(int stripe) const;
+  [[nodiscard]] const HostMate& mate_of(int stripe) const;
+  [[nodiscard]] bool mates_read_area() const;
+  [[nodiscard]] bool may_end() const;
+  [[nodiscard]] bool read_in_time(const HostStep& step) const;
+  [[nodiscard]] const std::byte* source(std::size_t place, std::uint64_t in_buffer,
+                                        std::uint64_t in_area) const;
+  void copy_out(const HostBlock& block, std::uint64_t in_buffer, std::uint64_t in_area) noexcept;
   void reduce(const HostBlock& block, std::uint64_t in_buffer, std::uint64_t in_area) noexcept;
 
   HostOperation operation_;  // without `done` once it has ended
   HostTable& table_;
+  const HostLoan loan_;
   HostEntry* const entry_;
   std::vector<HostMate> mates_;  // by place; this rank's own is never looked at
   std::vector<HostMate*> others_;
@@ -133,6 +154,7 @@ class HostRunner final {
   bool introduced_ = false;
   bool transfers_ended_ = false;
   bool all_here_ = false;
+  bool spoiled_ = false;  // a mate failed while its loan was read: this can only fail, too
   std::optional<core::Error> failure_;
   bool ended_ = false;
 };

@@ -59,20 +59,24 @@ HostEntry* HostTable::publish(const HostNotice& notice) {
   };
   const auto entry = std::ranges::find_if(memory_->entries, is_free);
   if (entry == memory_->entries.end()) return nullptr;
+  // Not before the state says that the entry is empty.
+  constexpr auto kRelease = std::memory_order_release;
   for (HostSlot& slot : entry->slots) {
-    slot.in.store(0);
-    slot.summed.store(0);
-    slot.out.store(0);
-    slot.copied.store(0);
+    slot.in.store(0, kRelease);
+    slot.summed.store(0, kRelease);
+    slot.out.store(0, kRelease);
+    slot.copied.store(0, kRelease);
   }
-  entry->sequence.store(notice.key.sequence);
-  entry->group.store(notice.key.group);
-  entry->fingerprint.store(notice.fingerprint);
-  entry->area.store(notice.area);
+  entry->sequence.store(notice.key.sequence, kRelease);
+  entry->group.store(notice.key.group, kRelease);
+  entry->fingerprint.store(notice.fingerprint, kRelease);
+  entry->area.store(notice.area, kRelease);
+  entry->input.store(notice.loan.input, kRelease);
+  entry->output.store(notice.loan.output, kRelease);
   std::array<std::uint64_t, HostEntry::kDescription / 8> words{};
   std::memcpy(words.data(), notice.description.data(),
               std::min(HostEntry::kDescription, notice.description.size()));
-  for (std::size_t i = 0; i < words.size(); ++i) entry->description[i].store(words[i]);
+  for (std::size_t i = 0; i < words.size(); ++i) entry->description[i].store(words[i], kRelease);
   const std::uint64_t publication = publication_of(entry->state.load()) + 1;
   entry->state.store(publication * kPhases + HostEntry::kRunning);
   memory_->tags[static_cast<std::size_t>(entry - memory_->entries.begin())].store(
@@ -99,8 +103,11 @@ std::optional<HostSighting> HostTable::find(const HostKey& key) const {
     if (memory_->tags[i].load() != tag) continue;
     const HostEntry& entry = memory_->entries[i];
     const std::uint64_t state = entry.state.load();
-    HostSighting sighting{&entry, publication_of(state), entry.fingerprint.load(),
-                          entry.area.load()};
+    HostSighting sighting{&entry,
+                          publication_of(state),
+                          entry.fingerprint.load(),
+                          entry.area.load(),
+                          {entry.input.load(), entry.output.load()}};
     const HostKey found{entry.group.load(), entry.sequence.load()};
     // Still there after its fields were read, so they were one operation's.
     const HostSighting::Now now = sighting.now();

@@ -8,7 +8,8 @@
 // them any more (see host_runner.h).
 //
 // Thread: publish, fail, retire from the owner's; find and the readers of an entry from any. All
-// loads and stores that the bell's promise rests on are seq_cst.
+// loads and stores that the bell's promise rests on are seq_cst; what an entry says stands before
+// its state, which makes it valid.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@
 
 #include "ops/host_bell.h"
 #include "ops/host_layout.h"
+#include "ops/host_loan.h"
 
 namespace fasthorovod::ops {
 
@@ -50,7 +52,9 @@ struct alignas(64) HostEntry {
   std::atomic<std::uint64_t> sequence{0};
   std::atomic<std::uint32_t> group{0};
   std::atomic<std::uint32_t> fingerprint{0};
-  std::atomic<std::uint64_t> area{0};                                      // offset in the arena
+  std::atomic<std::uint64_t> area{0};   // offset in the arena
+  std::atomic<std::uint64_t> input{0};  // as in HostLoan
+  std::atomic<std::uint64_t> output{0};
   std::array<std::atomic<std::uint64_t>, kDescription / 8> description{};  // zeros fill it up
 
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -63,6 +67,7 @@ struct HostNotice {
   std::uint32_t fingerprint = 0;
   std::uint64_t area = 0;   // offset in the arena
   std::string description;  // what this rank believes the operation to be; may be cut
+  HostLoan loan{};
 };
 
 /// A mate's entry, as it was found.
@@ -71,6 +76,7 @@ struct HostSighting {
   std::uint64_t publication = 0;  // of the entry; another one is another operation
   std::uint32_t fingerprint = 0;
   std::uint64_t area = 0;
+  HostLoan loan{};
   bool failed = false;  // already when it was found
 
   enum class Now { kRunning, kFailed, kGone };

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <condition_variable>
 #include <list>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "ops/caller_watch.h"
 #include "ops/executor.h"
 #include "ops/host_areas.h"
 #include "ops/host_runner.h"
@@ -37,11 +39,16 @@ class HostTeam::Impl {
         own_(seat_of(world.rank)),
         table_(own_.arena),
         areas_(heap, largest_area, Executor::kWindow),
-        watch_(seats_.size()) {}
+        watch_(seats_.size()),
+        callers_watch_(seats_.size()) {}
 
   std::span<std::byte> reserve(std::size_t bytes, Door door, bool alone);
   void give_back(std::span<std::byte> area) { areas_.release(area); }
   void start(HostOperation operation);
+  void begin(HostOperation operation);
+  std::optional<core::Status> drive(const std::atomic<bool>& wanted, core::TimePoint until);
+  void hand_over(std::function<void(core::Status)> done);
+  void nudge() { table_.bell().ring(); }
   void stop(const Error& error);
   std::optional<ChunkBoard::Wait> waiting() const;
   std::vector<int> awaited(const HostKey& key) const;
@@ -62,14 +69,21 @@ class HostTeam::Impl {
  private:
   const HostSeat& seat_of(int rank) const;
   std::vector<HostSeat> seats_of(const HostOperation& operation) const;
+  std::uint64_t offset_of(std::span<const std::byte> area) const;
   HostRunner* find(const HostKey& key);
   void run();
   bool work(std::unique_lock<std::mutex>& lock);
   std::optional<HostStep> choose(HostNews& news, HostRunner*& runner);
-  bool release_what_is_over();
+  bool release_what_is_over(std::list<HostRunner>& runners);
+  bool release_spent();
   void tell(const HostNews& news, bool space) const;
+  void wake_thread();
+  bool has_use_for_bell() const;
   void rest(std::unique_lock<std::mutex>& lock);
+  void park(std::unique_lock<std::mutex>& lock);
   void end_all(std::unique_lock<std::mutex>& lock);
+  bool advance(HostRunner& runner);
+  bool doze(HostRunner& runner, const std::atomic<bool>& wanted, core::TimePoint until);
 
   const HostHooks hooks_;
   const std::vector<HostSeat> seats_;
@@ -77,12 +91,24 @@ class HostTeam::Impl {
   HostTable table_;
   HostAreas areas_;
   const HostWatch watch_;
+  const CallerWatch callers_watch_;
   std::atomic<std::uint64_t> steps_{0};  // partner: progress()
 
   mutable std::mutex mutex_;
-  std::list<HostRunner> runners_;  // in the order of their start; removed by the thread alone
-  std::optional<Error> over_;      // set by stop
-  std::thread thread_;             // from the first operation on
+  std::list<HostRunner> runners_;        // in the order of their start; removed by the thread alone
+  std::optional<Error> over_;            // set by stop
+  std::thread thread_;                   // from the first operation on
+  std::condition_variable called_;       // the thread is needed; nobody drives any more
+  std::atomic<std::uint64_t> calls_{0};  // of wake_thread()
+  bool parked_ = false;                  // the thread leaves the bell alone
+
+  // What callers run. Who drives owns the one in driven_; the lock guards that it is there.
+  std::list<HostRunner> driven_;
+  bool may_doze_ = false;  // the bell is its driver's
+  std::optional<core::Status> outcome_;
+  std::atomic<bool> stopping_{false};  // with over_; partner: drive()
+  std::list<HostRunner> spent_;        // over, but mates may still look at them
+  bool space_wanted_ = false;          // somebody found no room since spent_ were released
 };
 
 const HostSeat& HostTeam::Impl::seat_of(int rank) const {
@@ -101,7 +127,23 @@ std::vector<HostSeat> HostTeam::Impl::seats_of(const HostOperation& operation) c
 }
 
 std::span<std::byte> HostTeam::Impl::reserve(std::size_t bytes, Door door, bool alone) {
-  return areas_.reserve(bytes, door, alone);
+  const std::span<std::byte> area = areas_.reserve(bytes, door, alone);
+  if (!area.empty()) return area;
+  const std::lock_guard lock(mutex_);
+  const bool wanted = std::exchange(space_wanted_, true);
+  if (release_spent()) {
+    const std::span<std::byte> found = areas_.reserve(bytes, door, alone);
+    if (!found.empty()) {
+      space_wanted_ = wanted;
+      return found;
+    }
+  }
+  wake_thread();
+  return {};
+}
+
+std::uint64_t HostTeam::Impl::offset_of(std::span<const std::byte> area) const {
+  return static_cast<std::uint64_t>(area.data() - own_.arena.data());
 }
 
 void HostTeam::Impl::start(HostOperation operation) {
@@ -110,12 +152,22 @@ void HostTeam::Impl::start(HostOperation operation) {
     lock.unlock();
     return operation.done(*over_);
   }
+  const std::uint64_t offset = offset_of(operation.area);
   const std::vector<HostSeat> seats = seats_of(operation);
-  const auto offset = static_cast<std::uint64_t>(operation.area.data() - own_.arena.data());
   runners_.emplace_back(std::move(operation), table_, offset, seats);
+  wake_thread();
+}
+
+// Under the lock.
+void HostTeam::Impl::wake_thread() {
+  if (over_) return;
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-  lock.unlock();
-  table_.bell().ring();
+  calls_.fetch_add(1);
+  if (parked_) {
+    called_.notify_all();
+  } else {
+    table_.bell().ring();
+  }
 }
 
 HostRunner* HostTeam::Impl::find(const HostKey& key) {
@@ -136,7 +188,11 @@ bool HostTeam::Impl::work(std::unique_lock<std::mutex>& lock) {
   HostNews news;
   HostRunner* runner = nullptr;
   const std::optional<HostStep> step = choose(news, runner);
-  const bool space = release_what_is_over();
+  bool space = release_what_is_over(runners_);
+  if (space_wanted_ && release_spent()) {
+    space_wanted_ = false;
+    space = true;
+  }
   if (!step && !space && news.empty()) return false;
   lock.unlock();
   tell(news, space);
@@ -164,19 +220,25 @@ std::optional<HostStep> HostTeam::Impl::choose(HostNews& news, HostRunner*& chos
   return std::nullopt;
 }
 
-bool HostTeam::Impl::release_what_is_over() {
+bool HostTeam::Impl::release_what_is_over(std::list<HostRunner>& runners) {
   bool space = false;
-  for (auto runner = runners_.begin(); runner != runners_.end();) {
+  for (auto runner = runners.begin(); runner != runners.end();) {
     if (!runner->releasable()) {
       ++runner;
       continue;
     }
     runner->retire();
     areas_.release(runner->operation().area);
-    runner = runners_.erase(runner);
+    runner = runners.erase(runner);
     space = true;
   }
   return space;
+}
+
+bool HostTeam::Impl::release_spent() {
+  HostNews none;  // what is over has nothing to tell
+  for (HostRunner& runner : spent_) runner.look(none);
+  return release_what_is_over(spent_);
 }
 
 void HostTeam::Impl::tell(const HostNews& news, bool space) const {
@@ -185,17 +247,118 @@ void HostTeam::Impl::tell(const HostNews& news, bool space) const {
   for (const HostGates& gates : news.gates) {
     hooks_.open(gates.group, gates.sequence, gates.pieces);
   }
-  for (const auto& end : news.ends) end();
+  for (const HostEnd& end : news.ends) end.done(end.status);
   if (space) hooks_.space();
 }
 
+bool HostTeam::Impl::has_use_for_bell() const {
+  return !runners_.empty() || (space_wanted_ && !spent_.empty());
+}
+
 void HostTeam::Impl::rest(std::unique_lock<std::mutex>& lock) {
+  if (!has_use_for_bell()) return park(lock);
   HostBell& bell = table_.bell();
   const std::uint32_t since = bell.doze();
   if (over_ || work(lock)) return bell.stay_awake();
   lock.unlock();
   bell.sleep(since, watch_);
   lock.lock();
+}
+
+// Mates have nothing to tell it: it leaves the bell to who drives.
+void HostTeam::Impl::park(std::unique_lock<std::mutex>& lock) {
+  parked_ = true;
+  const std::uint64_t seen = calls_.load();
+  lock.unlock();
+  for (HostWatch::Turn turn = watch_.begin(); calls_.load() == seen && watch_.goes_on(turn);) {
+    watch_.pause();
+  }
+  lock.lock();
+  called_.wait(lock, [this] { return over_ || has_use_for_bell(); });
+  parked_ = false;
+}
+
+void HostTeam::Impl::begin(HostOperation operation) {
+  bool space = false;
+  {
+    const std::lock_guard lock(mutex_);
+    space = release_spent() && std::exchange(space_wanted_, false);
+    may_doze_ = !thread_.joinable() || (parked_ && !has_use_for_bell());
+    outcome_.reset();
+    operation.done = [this](const core::Status& status) { outcome_ = status; };
+    const std::uint64_t offset = offset_of(operation.area);
+    const std::vector<HostSeat> seats = seats_of(operation);
+    driven_.emplace_back(std::move(operation), table_, offset, seats);
+  }
+  if (space) hooks_.space();
+}
+
+std::optional<core::Status> HostTeam::Impl::drive(const std::atomic<bool>& wanted,
+                                                  core::TimePoint until) {
+  HostRunner& runner = driven_.front();
+  CallerWatch watch = callers_watch_;
+  while (!runner.ended()) {
+    if (advance(runner)) {
+      watch.restart();
+      continue;
+    }
+    if (stopping_.load() || wanted.load()) return std::nullopt;
+    if (!watch.wait() && !doze(runner, wanted, until)) return std::nullopt;
+  }
+  const std::lock_guard lock(mutex_);
+  spent_.splice(spent_.end(), driven_);
+  if (over_) called_.notify_all();
+  return std::exchange(outcome_, std::nullopt);
+}
+
+// Whether anything has happened.
+bool HostTeam::Impl::advance(HostRunner& runner) {
+  HostNews news;
+  runner.look(news);
+  const std::optional<HostStep> step = runner.next();
+  if (!step && news.empty()) return false;
+  tell(news, false);
+  steps_.fetch_add(1, std::memory_order_relaxed);
+  if (!step) return true;
+  runner.run(*step);
+  HostNews outcome;
+  runner.ran(*step, outcome);
+  tell(outcome, false);
+  return true;
+}
+
+// False: the operation is to be handed over.
+bool HostTeam::Impl::doze(HostRunner& runner, const std::atomic<bool>& wanted,
+                          core::TimePoint until) {
+  const core::Duration left = until - core::Clock::now();
+  if (!may_doze_ || left <= core::Duration::zero()) return false;
+  HostBell& bell = table_.bell();
+  const std::uint32_t since = bell.doze();
+  if (stopping_.load() || wanted.load() || advance(runner)) {
+    bell.stay_awake();
+  } else {
+    bell.sleep(since, left);
+  }
+  return true;
+}
+
+void HostTeam::Impl::hand_over(std::function<void(core::Status)> done) {
+  HostNews news;
+  {
+    const std::lock_guard lock(mutex_);
+    HostRunner& runner = driven_.front();
+    runner.tell_end(std::move(done));
+    if (over_) {
+      runner.fail(*over_);
+      runner.look(news);
+      spent_.splice(spent_.end(), driven_);
+      called_.notify_all();
+    } else {
+      runners_.splice(runners_.end(), driven_);
+      wake_thread();
+    }
+  }
+  tell(news, false);
 }
 
 void HostTeam::Impl::end_all(std::unique_lock<std::mutex>& lock) {
@@ -212,9 +375,13 @@ void HostTeam::Impl::stop(const Error& error) {
   {
     const std::lock_guard lock(mutex_);
     if (!over_) over_ = error;
+    stopping_.store(true);
+    called_.notify_all();
   }
   table_.bell().ring();
   if (thread_.joinable()) thread_.join();
+  std::unique_lock lock(mutex_);
+  called_.wait(lock, [this] { return driven_.empty(); });
 }
 
 std::optional<ChunkBoard::Wait> HostTeam::Impl::waiting() const {
@@ -258,6 +425,15 @@ std::span<std::byte> HostTeam::reserve(std::size_t bytes, Door door, bool alone)
 }
 void HostTeam::give_back(std::span<std::byte> area) { impl_->give_back(area); }
 void HostTeam::start(HostOperation operation) { impl_->start(std::move(operation)); }
+void HostTeam::begin(HostOperation operation) { impl_->begin(std::move(operation)); }
+std::optional<core::Status> HostTeam::drive(const std::atomic<bool>& wanted,
+                                            core::TimePoint until) {
+  return impl_->drive(wanted, until);
+}
+void HostTeam::hand_over(std::function<void(core::Status)> done) {
+  impl_->hand_over(std::move(done));
+}
+void HostTeam::nudge() { impl_->nudge(); }
 
 void HostTeam::piece_done(std::uint32_t group, std::uint64_t sequence, std::uint32_t piece) {
   impl_->change({group, sequence}, [&](HostRunner& runner) { runner.piece_done(piece); });

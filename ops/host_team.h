@@ -6,6 +6,11 @@
 // their start. No step waits for anything, so operations of different groups can not block each
 // other. It sleeps while there is nothing to do, and mates wake it.
 //
+// A caller may run one operation itself (begin, drive), beside the thread, which hears nothing of
+// it. It keeps awake as long as an answer may come at once, then sleeps on the team's bell if the
+// thread has no use for it; an operation that takes longer is handed over to the thread. An area it
+// used goes back at its next operation, or when somebody finds no room.
+//
 // An operation that crosses hosts is two: this one, and one on the chunk board, whose lanes work in
 // the operation's area. The owner of both starts it on the board first, opens the board's gates
 // (HostHooks::open), says when pieces are through (piece_done), and fails both when one fails.
@@ -17,6 +22,7 @@
 // Thread: any, unless a member says otherwise. A mutex guards bookkeeping, never data.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,6 +31,7 @@
 #include <span>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/result.h"
 #include "core/world.h"
 #include "ops/chunk_board.h"
@@ -79,6 +86,19 @@ class HostTeam final {
 
   /// Starts an operation. After stop() it is done at once, on this thread, with that error.
   void start(HostOperation operation);
+
+  /// Begins an operation on one host that the calling thread runs itself. One at a time: no other
+  /// thread may start or begin anything before drive() or hand_over() has ended it.
+  void begin(HostOperation operation);
+  /// Runs it until it is over; the outcome (`done` is not called). None: it is to be handed over,
+  /// since `until` has passed, or the team stops, or `wanted` is set, for which the caller must see
+  /// that nudge() follows.
+  [[nodiscard]] std::optional<core::Status> drive(const std::atomic<bool>& wanted,
+                                                  core::TimePoint until);
+  /// The team's thread goes on with it. `done` as of start().
+  void hand_over(std::function<void(core::Status)> done);
+  /// Wakes who drives. Any thread.
+  void nudge();
 
   /// The board is through with a piece of an operation that crosses hosts: with its sends, too.
   void piece_done(std::uint32_t group, std::uint64_t sequence, std::uint32_t piece);

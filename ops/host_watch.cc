@@ -9,9 +9,8 @@
 #endif
 
 namespace fasthorovod::ops {
-namespace {
+namespace {}  // namespace
 
-// Lets the other threads of this core, and its neighbour's, have the bus for a moment.
 void relax() {
 #if defined(__x86_64__)
   _mm_pause();
@@ -19,8 +18,6 @@ void relax() {
   asm volatile("yield");
 #endif
 }
-
-}  // namespace
 
 HostWatch::HostWatch(std::size_t ranks) : spins_(std::thread::hardware_concurrency() >= ranks) {}
 

@@ -10,6 +10,9 @@
 
 namespace fasthorovod::ops {
 
+/// Lets the other threads of this core, and its neighbour's, have the bus for a moment.
+void relax();
+
 class HostWatch final {
  public:
   static constexpr std::chrono::microseconds kSpin{20};

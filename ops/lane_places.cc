@@ -31,9 +31,10 @@ core::Result<transport::MpiProcess*> reach_data_plane(const core::Config& config
 }
 
 core::Result<Places> start_lanes(const core::LanePlan& plan, transport::ChunkWork& work) {
+  const transport::LaneOptions options{.rates = std::make_shared<transport::RateBoard>()};
   Places places;
   for (int lane = plan.auxiliaries; lane < plan.lanes; ++lane) {
-    auto place = transport::ThreadLane::start({}, work);
+    auto place = transport::ThreadLane::start(options, work);
     if (!place) return std::move(place).error();
     places.push_back(std::move(*place));
   }

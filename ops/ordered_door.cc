@@ -24,7 +24,14 @@ constexpr std::chrono::milliseconds kLetOthersName{300};
 constexpr std::chrono::milliseconds kLastSteps{1000};
 // A mate that has not begun what runs inside the host hears of it over the network after this time.
 constexpr std::chrono::milliseconds kTellMates{300};
+// How long run() keeps an operation to itself before all is set up that watches over it.
+constexpr std::chrono::milliseconds kRunAlone{100};
 constexpr std::size_t kFailuresKept = 1024;
+
+std::size_t ranks_on_host(const core::World& world) {
+  const int own = world.host_of_rank[static_cast<std::size_t>(world.rank)];
+  return static_cast<std::size_t>(std::ranges::count(world.host_of_rank, own));
+}
 
 }  // namespace
 
@@ -38,9 +45,19 @@ OrderedDoor::OrderedDoor(const core::World& world, int flows, const GroupTable& 
       routes_(routes),
       worker_(worker),
       deadlines_(deadlines),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)),
+      watch_(ranks_on_host(world)) {}
 
 core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
+  bool has_turn = false;
+  core::Result<JobPtr> job = take(std::move(operation), has_turn);
+  if (!job) return std::move(job).error();
+  return (*job)->handle();
+}
+
+// Numbers an operation and posts it to the worker; or, if `has_turn` is set, for run(), and the
+// worker's turn is to be had, leaves it to the caller, who has the turn then.
+core::Result<OrderedDoor::JobPtr> OrderedDoor::take(OrderedOperation operation, bool& has_turn) {
   core::Result<GroupPtr> group = groups_.find(operation.group);
   if (!group) return std::move(group).error();
   if (core::Status status = complete(operation, **group); !status) {
@@ -52,10 +69,113 @@ core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
   if (count.owed) return *std::exchange(count.owed, std::nullopt);
   auto job = std::make_shared<OrderedJob>(std::move(operation), *std::move(group), ++count.last);
   pending_.fetch_add(1);
+  if (has_turn) ++callers_;
+  // Under the lock, so that the group's operations come to the queues in their order.
+  has_turn = has_turn && worker_.try_take();
+  if (has_turn) return job;
   watch(job);
-  // Under the lock, so that the worker sees the group's operations in their order.
   worker_.post([this, job] { enqueue(job); });
-  return job->handle();
+  return job;
+}
+
+core::Status OrderedDoor::run(OrderedOperation operation) {
+  bool has_turn = true;
+  core::Result<JobPtr> job = take(std::move(operation), has_turn);
+  if (!job) return std::move(job).error();
+  if (has_turn) {
+    run_with_turn(*job);
+    worker_.give_back();
+  } else {
+    hooks_.waits();
+  }
+  core::Status status = (*job)->handle().wait();
+  // The engine may go as soon as nobody is here any more.
+  const std::lock_guard lock(mutex_);
+  if (--callers_ == 0) no_more_callers_.notify_all();
+  return status;
+}
+
+void OrderedDoor::await_callers() {
+  std::unique_lock lock(mutex_);
+  no_more_callers_.wait(lock, [this] { return callers_ == 0; });
+}
+
+void OrderedDoor::run_with_turn(const JobPtr& job) {
+  if (may_run_here(job) && run_here(job)) return;
+  hooks_.waits();
+  if (queues_[job->group().id].in_flight.contains(job->sequence())) return watch(job);
+  // Where hosts share the work with the network, several threads have their part in it.
+  transport::LaneSet& lanes = hooks_.lanes();
+  const bool drives =
+      !routes_.inside_hosts(job->operation().kind, job->group().members) && lanes.try_take();
+  watch(job);
+  enqueue(job);
+  if (drives) drive(job, lanes);
+}
+
+// Makes the lane's turns and runs what is posted to the worker until the operation is over. With
+// nothing to do it sleeps in the lane's poll, which a post ends, too.
+void OrderedDoor::drive(const JobPtr& job, transport::LaneSet& lanes) {
+  const core::TimePoint until = core::Clock::now() + kRunAlone;
+  CallerWatch watch = watch_;
+  while (!job->over && !lanes.stopping()) {
+    if (worker_.wanted().load()) {
+      worker_.serve();
+      watch.restart();
+    } else if (lanes.step(std::chrono::milliseconds(0))) {
+      watch.restart();
+    } else if (!watch.wait()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - core::Clock::now());
+      if (left.count() <= 0) break;
+      (void)lanes.step(left);
+    }
+  }
+  lanes.give_back(board_.in_flight() > 0);
+}
+
+// Its group has nothing else under way, and nothing is known against it.
+bool OrderedDoor::may_run_here(const JobPtr& job) {
+  const OrderedOperation& operation = job->operation();
+  if (operation.output.empty() || failed_ || !left_.empty()) return false;
+  if (operation.kind != OrderedKind::kAllreduce || removed_.contains(job->group().id)) return false;
+  Queue& queue = queues_[job->group().id];
+  if (!queue.on_one_host) {
+    queue.on_one_host = routes_.stays_on_host(operation.kind, job->group().members);
+  }
+  if (!*queue.on_one_host) return false;
+  if (queue.end || !queue.waiting.empty() || !queue.in_flight.empty()) return false;
+  const std::lock_guard lock(mutex_);
+  return !counts_[job->group().id].doomed.contains(job->sequence());
+}
+
+// True: it is over. Else it is in flight, or nothing has happened.
+bool OrderedDoor::run_here(const JobPtr& job) {
+  const core::TimePoint now = core::Clock::now();
+  const std::chrono::milliseconds limit = job->operation().time_limit;
+  if (limit.count() > 0) job->limit = now + limit;
+  const core::TimePoint until =
+      std::min(job->limit.value_or(core::TimePoint::max()), now + kRunAlone);
+  job->prepare(pool_, true);
+  const Operation operation = transfer(job);
+  core::Status status;
+  switch (routes_.run(operation, job->input(), worker_.wanted(), until, status)) {
+    case HostPath::Run::kNoSpace:
+      return false;
+    case HostPath::Run::kGoesOn: {
+      Queue& queue = queues_[job->group().id];
+      queue.last_seen = job->sequence();
+      queue.in_flight.emplace(job->sequence(), job);
+      count(*job);
+      return false;
+    }
+    case HostPath::Run::kOver:
+      break;
+  }
+  queues_[job->group().id].last_seen = job->sequence();
+  count(*job);
+  if (status) job->finish();
+  finish(job, status);
+  return true;
 }
 
 // What dooms an operation was there before the end, which may be a consequence of it.
@@ -109,8 +229,14 @@ void OrderedDoor::retry() {
 
 // False: there is no shared memory for it now.
 bool OrderedDoor::start(const JobPtr& job, bool alone) {
+  const OrderedOperation& operation = job->operation();
+  if (operation.kind == OrderedKind::kAllreduce &&
+      gathers_to_reduce(operation.output.size(), job->group().size()) &&
+      !routes_.inside_hosts(operation.kind, job->group().members)) {
+    job->gather_to_reduce();
+  }
   try {
-    job->prepare(pool_);
+    job->prepare(pool_, routes_.inside_hosts(job->operation().kind, job->group().members));
   } catch (const std::bad_alloc&) {
     const Error error{
         ErrorCode::kUnavailable,
@@ -120,23 +246,31 @@ bool OrderedDoor::start(const JobPtr& job, bool alone) {
     if (!job->over) ended(job, error);  // it never reached the board
     return true;
   }
-  return run(job, alone);
+  return launch(job, alone);
 }
 
-bool OrderedDoor::run(const JobPtr& job, bool alone) {
+Operation OrderedDoor::transfer(const JobPtr& job) {
   Operation operation = job->transfer(world_.epoch);
   operation.done = [this, job](core::Status status) {
     worker_.post([this, job, status = std::move(status)] { ended(job, status); });
   };
+  return operation;
+}
+
+void OrderedDoor::count(const OrderedJob& job) {
+  operations_.fetch_add(1, std::memory_order_relaxed);
+  payload_bytes_.fetch_add(std::max(job.operation().input.size(), job.operation().output.size()),
+                           std::memory_order_relaxed);
+}
+
+bool OrderedDoor::launch(const JobPtr& job, bool alone) {
+  Operation operation = transfer(job);
   const Shape shape = job->shape(flows_);
-  const std::span<std::byte> buffer = operation.buffer;
-  const Routes::Start how{choose(job->operation().kind, shape), shape, buffer, alone};
+  const Routes::Start how{choose(job->exchange(), shape), shape, job->input(), alone};
   if (!routes_.start(std::move(operation), how, hooks_.need_flows)) {
     return false;
   }
-  operations_.fetch_add(1, std::memory_order_relaxed);
-  payload_bytes_.fetch_add(std::max(job->operation().input.size(), job->operation().output.size()),
-                           std::memory_order_relaxed);
+  count(*job);
   fail_if_lost(job);
   return true;
 }
@@ -297,7 +431,7 @@ void OrderedDoor::fail_and_report(const JobPtr& job, const Error& error) {
 void OrderedDoor::watch(const JobPtr& job) {
   const std::chrono::milliseconds limit = job->operation().time_limit;
   const core::TimePoint now = core::Clock::now();
-  if (limit.count() > 0) job->limit = now + limit;
+  if (limit.count() > 0 && !job->limit) job->limit = now + limit;
   await(job, now, routes_.inside_hosts(job->operation().kind, job->group().members));
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -25,11 +26,13 @@
 
 #include "core/control_message.h"
 #include "core/world.h"
+#include "ops/caller_watch.h"
 #include "ops/chunk_board.h"
 #include "ops/deadline_queue.h"
 #include "ops/ordered_job.h"
 #include "ops/routes.h"
 #include "ops/worker.h"
+#include "transport/lane_set.h"
 
 namespace fasthorovod::ops {
 
@@ -41,6 +44,8 @@ class OrderedDoor final {
     std::function<void(int peer)> need_flows;           // an operation talks to this peer
     std::function<void(core::OperationFailed)> report;  // to the coordinator; any thread
     std::function<void()> idle;                         // nothing is pending any more
+    std::function<void()> waits;                        // an operation of run() is not over soon
+    std::function<transport::LaneSet&()> lanes;         // of this rank
   };
 
   OrderedDoor(const core::World& world, int flows, const GroupTable& groups, ChunkBoard& board,
@@ -48,6 +53,10 @@ class OrderedDoor final {
 
   /// Any thread. Never completes inside the call.
   core::Result<Handle> submit(OrderedOperation operation);
+
+  /// Any thread. The same as to submit an operation and to wait for it, without another thread
+  /// where that is possible: while nothing else is under way, and the others keep up.
+  core::Status run(OrderedOperation operation);
 
   /// Any thread: what is pending in the group fails, here and, by the coordinator, elsewhere; with
   /// `tell`, also what others call later.
@@ -71,6 +80,8 @@ class OrderedDoor final {
   void close(const core::Error& error);
   /// After close(): fails what did not start; what runs is ended by the board.
   void fail(const core::Error& error);
+  /// After the worker has stopped: returns when no caller is in run() any more.
+  void await_callers();
 
   /// Any thread: what found no shared memory tries again.
   void retry();
@@ -107,15 +118,23 @@ class OrderedDoor final {
     std::uint64_t last_seen = 0;     // of submitted operations
     std::set<std::uint64_t> failed;  // the latest that ended with an error here
     std::optional<End> end;
+    std::optional<bool> on_one_host;  // its all-reduces can be run by HostPath::run
   };
 
+  core::Result<JobPtr> take(OrderedOperation operation, bool& has_turn);
+  void run_with_turn(const JobPtr& job);
+  [[nodiscard]] bool may_run_here(const JobPtr& job);
+  [[nodiscard]] bool run_here(const JobPtr& job);
+  void drive(const JobPtr& job, transport::LaneSet& lanes);
+  void count(const OrderedJob& job);
   void watch(const JobPtr& job);
   void await(const JobPtr& job, core::TimePoint now, bool tells_mates);
   void due(const JobPtr& job);
   void enqueue(const JobPtr& job);
   void start_what_fits(core::GroupId group);
   [[nodiscard]] bool start(const JobPtr& job, bool alone);
-  [[nodiscard]] bool run(const JobPtr& job, bool alone);
+  [[nodiscard]] bool launch(const JobPtr& job, bool alone);
+  [[nodiscard]] Operation transfer(const JobPtr& job);
   void ended(const JobPtr& job, const core::Status& status);
   void finish(const JobPtr& job, const core::Status& status);
   void note_failed(core::GroupId group, std::uint64_t sequence);
@@ -140,10 +159,13 @@ class OrderedDoor final {
   Worker& worker_;
   DeadlineQueue& deadlines_;
   const Hooks hooks_;
+  const CallerWatch watch_;
 
   std::mutex mutex_;
   std::unordered_map<core::GroupId, Count> counts_;
   std::optional<core::Error> closed_;
+  int callers_ = 0;  // in run()
+  std::condition_variable no_more_callers_;
 
   std::unordered_map<core::GroupId, Queue> queues_;  // worker
   std::set<core::GroupId> removed_;                  // worker; an id is never used again

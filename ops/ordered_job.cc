@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "ops/algorithm_table.h"
 #include "ops/ordered_check.h"
@@ -23,25 +24,30 @@ void copy(std::span<std::byte> to, std::span<const std::byte> from) {
 }  // namespace
 
 OrderedJob::OrderedJob(OrderedOperation operation, GroupPtr group, std::uint64_t sequence)
-    : operation_(std::move(operation)),
-      group_(std::move(group)),
-      sequence_(sequence),
-      description_(describe(operation_)) {}
+    : operation_(std::move(operation)), group_(std::move(group)), sequence_(sequence) {}
 
 std::string OrderedJob::title() const {
-  return operation_.title.empty() ? description_ : operation_.title;
+  return operation_.title.empty() ? describe(operation_) : operation_.title;
 }
 
-void OrderedJob::prepare(BufferPool& pool) {
-  if (!prepared_) find_memory(pool);
-  prepared_ = true;
+void OrderedJob::prepare(BufferPool& pool, bool inside_hosts) {
+  if (std::exchange(prepared_, true)) return;
+  if (gathers_) return prepare_gathering(pool);
+  if (operation_.kind == OrderedKind::kAllreduce) return prepare_allreduce(inside_hosts);
+  find_memory(pool);
+}
+
+void OrderedJob::prepare_allreduce(bool inside_hosts) {
+  buffer_ = operation_.output;
+  input_ = operation_.input;
+  if (inside_hosts && operation_.prescale == 1.0) return;
+  copy_scaled_input(buffer_);
+  input_ = buffer_;
 }
 
 void OrderedJob::find_memory(BufferPool& pool) {
   buffer_ = operation_.output;
   switch (operation_.kind) {
-    case OrderedKind::kAllreduce:
-      return copy_scaled_input(buffer_);
     case OrderedKind::kReduce:
       if (!is_root()) buffer_ = pooled(pool, operation_.input.size());
       return copy_scaled_input(buffer_);
@@ -56,10 +62,17 @@ void OrderedJob::find_memory(BufferPool& pool) {
     case OrderedKind::kScatter:
     case OrderedKind::kAlltoall:
       return prepare_exchange(pool);
+    case OrderedKind::kAllreduce:
     case OrderedKind::kBroadcast:
     case OrderedKind::kBarrier:
       return;
   }
+}
+
+void OrderedJob::prepare_gathering(BufferPool& pool) {
+  const std::size_t bytes = operation_.input.size();
+  buffer_ = pooled(pool, bytes * static_cast<std::size_t>(group_->size()));
+  copy_scaled_input(buffer_.subspan(bytes * static_cast<std::size_t>(group_->position), bytes));
 }
 
 // The own block never travels: it is copied here.
@@ -110,6 +123,10 @@ Shape OrderedJob::shape(int flows) const {
   shape.element_bytes = core::size_of(operation_.type);
   shape.elements = buffer_.size() / shape.element_bytes;
   shape.block_elements = operation_.blocks;
+  if (gathers_) {
+    const auto ranks = static_cast<std::size_t>(shape.size);
+    shape.block_elements.assign(ranks, shape.elements / ranks);
+  }
   shape.received_elements = operation_.received_blocks;
   shape.root = operation_.root;
   const std::uint64_t whole =
@@ -130,7 +147,7 @@ Operation OrderedJob::transfer(std::uint32_t epoch) const {
   operation.sequence = sequence_;
   operation.fingerprint = fingerprint(operation_, sequence_);
   operation.title = title();
-  operation.description = description_;
+  operation.description = describe(operation_);
   operation.members = group_->members;
   operation.buffer = buffer_;
   operation.source = source_;
@@ -142,7 +159,8 @@ Operation OrderedJob::transfer(std::uint32_t epoch) const {
 void OrderedJob::finish() {
   switch (operation_.kind) {
     case OrderedKind::kAllreduce:
-      return average(operation_.output, buffer_);
+      if (gathers_) sum_gathered();
+      return average(operation_.output, gathers_ ? operation_.output : buffer_);
     case OrderedKind::kReduce:
       if (is_root()) average(operation_.output, buffer_);
       return;
@@ -153,6 +171,17 @@ void OrderedJob::finish() {
     default:
       return;
   }
+}
+
+// In the order of the ranks, so that all get the same bits.
+void OrderedJob::sum_gathered() {
+  const std::size_t bytes = operation_.output.size();
+  std::vector<const std::byte*> sources(static_cast<std::size_t>(group_->size()));
+  for (std::size_t rank = 0; rank < sources.size(); ++rank) {
+    sources[rank] = buffer_.data() + rank * bytes;
+  }
+  reduce_many({operation_.output.data()}, sources, bytes / core::size_of(operation_.type),
+              operation_.type, operation_.reduction);
 }
 
 // Copies; an average is a sum that is divided by the number of ranks.

@@ -14,6 +14,14 @@ std::optional<transport::ChunkTicket> PeerTable::pop(int peer) {
   return send;
 }
 
+std::optional<transport::ChunkTicket> PeerTable::next(int peer) const {
+  const auto found = peers_.find(peer);
+  if (found == peers_.end()) return std::nullopt;
+  const auto& queue = found->second.urgent.empty() ? found->second.ready : found->second.urgent;
+  if (queue.empty()) return std::nullopt;
+  return queue.front();
+}
+
 bool PeerTable::has_ready(int peer) const {
   const auto found = peers_.find(peer);
   return found != peers_.end() && !(found->second.urgent.empty() && found->second.ready.empty());

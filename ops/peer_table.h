@@ -19,6 +19,8 @@ class PeerTable final {
   /// Goes before all chunks.
   void push_urgent(int peer, transport::ChunkTicket send) { peers_[peer].urgent.push_back(send); }
   [[nodiscard]] std::optional<transport::ChunkTicket> pop(int peer);
+  /// What pop() would give.
+  [[nodiscard]] std::optional<transport::ChunkTicket> next(int peer) const;
   [[nodiscard]] bool has_ready(int peer) const;
 
   /// That peer leaves in good order, in these words; what its flows still hold comes.

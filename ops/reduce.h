@@ -23,16 +23,10 @@ namespace fasthorovod::ops {
 void reduce_into(std::byte* accumulator, const std::byte* values, std::size_t count,
                  core::DataType type, core::Reduction reduction) noexcept;
 
-/// Where a result goes: `second` may be null.
-struct Destinations {
-  std::byte* first = nullptr;
-  std::byte* second = nullptr;
-};
-
 /// to[i] = reduction over sources[0][i], sources[1][i], ... in that order, for `count` elements; an
-/// average adds. float16 and bfloat16 are rounded once, at the end. At least one source. A
-/// destination is one of the sources or overlaps none; the two do not overlap.
-void reduce_many(Destinations to, std::span<const std::byte* const> sources, std::size_t count,
+/// average adds. float16 and bfloat16 are rounded once, at the end. At least one source. `to` is
+/// one of the sources or overlaps none.
+void reduce_many(std::byte* to, std::span<const std::byte* const> sources, std::size_t count,
                  core::DataType type, core::Reduction reduction) noexcept;
 
 /// to[i] = from[i] * factor. `to` and `from` are equal or do not overlap. A factor of 1 copies

@@ -30,10 +30,10 @@ struct AsItIs {
   }
 };
 
-/// to[i] = also[i] = the sources' elements, reduced in their order. An element of every source is
+/// to[i] = the sources' elements, reduced in their order. An element of every source is
 /// read before it is written.
 struct ManyKernel {
-  Destinations to;
+  std::byte* to;
   std::span<const std::byte* const> sources;
   std::size_t count;
 
@@ -57,8 +57,7 @@ struct ManyKernel {
         std::memcpy(&factor, source + i, sizeof(T));
         product = static_cast<T>(product * factor);
       }
-      std::memcpy(to.first + i, &product, sizeof(T));
-      if (to.second != nullptr) std::memcpy(to.second + i, &product, sizeof(T));
+      std::memcpy(to + i, &product, sizeof(T));
     }
   }
 
@@ -70,9 +69,7 @@ struct ManyKernel {
 
   template <typename Format, typename V>
   HWY_INLINE void store(typename Format::Tag tag, V lanes, std::size_t i) const {
-    using Memory = typename Format::Memory;
-    Format::store(tag, lanes, reinterpret_cast<Memory*>(to.first) + i);
-    if (to.second != nullptr) Format::store(tag, lanes, reinterpret_cast<Memory*>(to.second) + i);
+    Format::store(tag, lanes, reinterpret_cast<typename Format::Memory*>(to) + i);
   }
 
   // Four vectors at a time: the additions of one do not wait for those of another.
@@ -119,12 +116,11 @@ struct ManyKernel {
       result = operation(tag, result, Format::load(tag, memory));
     }
     Format::store(tag, finish(tag, result), memory);
-    std::memcpy(to.first + offset, memory, bytes);
-    if (to.second != nullptr) std::memcpy(to.second + offset, memory, bytes);
+    std::memcpy(to + offset, memory, bytes);
   }
 };
 
-void reduce_all(Destinations to, std::span<const std::byte* const> sources, std::size_t count,
+void reduce_all(std::byte* to, std::span<const std::byte* const> sources, std::size_t count,
                 DataType type, Reduction reduction) {
   reduce_type(ManyKernel{to, sources, count}, type, reduction);
 }
@@ -139,7 +135,7 @@ namespace {
 HWY_EXPORT(reduce_all);
 }  // namespace
 
-void reduce_many(Destinations to, std::span<const std::byte* const> sources, std::size_t count,
+void reduce_many(std::byte* to, std::span<const std::byte* const> sources, std::size_t count,
                  core::DataType type, core::Reduction reduction) noexcept {
   HWY_DYNAMIC_DISPATCH(reduce_all)(to, sources, count, type, reduction);
 }

@@ -21,6 +21,10 @@ bool Routes::inside_hosts(OrderedKind kind, const std::vector<int>& members) con
   return hosts_ != nullptr && kind == OrderedKind::kAllreduce && HostPath::serves(world_, members);
 }
 
+bool Routes::stays_on_host(OrderedKind kind, const std::vector<int>& members) const {
+  return inside_hosts(kind, members) && HostPath::is_one_host(world_, members);
+}
+
 void Routes::tell_mates(std::uint32_t group, std::uint64_t sequence,
                         const std::function<void(int)>& meet) {
   for (const int rank : hosts_->awaited(group, sequence)) {

@@ -5,6 +5,7 @@
 // Thread: any.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,6 +42,15 @@ class Routes final {
   /// happened: there is no shared memory for it now, and HostPath's hook tells when to try again.
   [[nodiscard]] bool start(Operation operation, const Start& how,
                            const std::function<void(int rank)>& meet);
+
+  /// Whether run() can take an operation of that kind: it is not empty and stays on one host.
+  [[nodiscard]] bool stays_on_host(OrderedKind kind, const std::vector<int>& members) const;
+  /// HostPath::run.
+  [[nodiscard]] HostPath::Run run(const Operation& operation, std::span<const std::byte> input,
+                                  const std::atomic<bool>& wanted, core::TimePoint until,
+                                  core::Status& outcome) {
+    return hosts_->run(operation, input, wanted, until, outcome);
+  }
 
   /// Whether operations of that kind in that group reduce inside hosts.
   [[nodiscard]] bool inside_hosts(OrderedKind kind, const std::vector<int>& members) const;

@@ -144,6 +144,7 @@ transport::FrameHeader ScheduleRunner::header(transport::FrameKind kind) const {
 transport::OutgoingChunk ScheduleRunner::outgoing(std::uint32_t index) {
   take_in_hand(peer_of_send(index));
   const Send& send = operation_.schedule.sends[index];
+  peer_state(peer_of_send(index)).bytes_taken += send.span.bytes;
   transport::FrameHeader chunk = header(transport::FrameKind::kData);
   chunk.transfer = sends_[index].transfer;
   chunk.hop = send.hop;
@@ -262,6 +263,11 @@ void ScheduleRunner::take_in_hand(int peer) {
 void ScheduleRunner::abandon(int peer) {
   if (find_peer(peer) == nullptr) return;
   in_hand_ -= std::exchange(peer_state(peer).in_hand, 0);
+}
+
+std::uint64_t ScheduleRunner::untaken(int peer) const {
+  const PeerState* state = find_peer(peer);
+  return state == nullptr || failure_ ? 0 : state->bytes_sent - state->bytes_taken;
 }
 
 bool ScheduleRunner::needs(int peer) const {

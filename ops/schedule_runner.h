@@ -140,6 +140,12 @@ class ScheduleRunner final {
 
   [[nodiscard]] bool done() const { return in_hand_ == 0 && (failure_ || remaining_ == 0); }
 
+  [[nodiscard]] std::uint64_t bytes_of_send(std::uint32_t index) const {
+    return operation_.schedule.sends[index].span.bytes;
+  }
+  /// Bytes for that world rank that are not part of a chunk that was taken by outgoing().
+  [[nodiscard]] std::uint64_t untaken(int peer) const;
+
   /// True while something is expected from, or owed to, that world rank.
   [[nodiscard]] bool needs(int peer) const;
 
@@ -154,6 +160,7 @@ class ScheduleRunner final {
     std::uint64_t in_hand = 0;         // of those, what a lane works on just now
     std::uint32_t sends = 0;           // in the schedule
     std::uint64_t bytes_sent = 0;      // in the schedule
+    std::uint64_t bytes_taken = 0;     // of those
     std::uint64_t bytes_received = 0;  // in the schedule
     bool ready = false;
     std::uint32_t opened = 0;             // pieces that may move there

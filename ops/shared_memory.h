@@ -5,6 +5,7 @@
 // Thread: the heap takes any; the rest does not change.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -32,19 +33,30 @@ class SharedMemory final {
   /// What one operation may take of each rank's arena at most. The same on all ranks.
   static std::size_t largest_area(const transport::ControlPlane& control);
 
-  [[nodiscard]] const transport::Arena& arena() const { return arena_; }
-  [[nodiscard]] transport::ArenaHeap& heap() { return heap_; }
+  [[nodiscard]] const transport::Arena& arena() const { return own_->arena; }
+  [[nodiscard]] transport::ArenaHeap& heap() { return own_->heap; }
+
+  /// Page aligned memory in this rank's arena, contents undefined. It is valid as long as anybody
+  /// holds it, also when this object is gone. kUnavailable: there is no room.
+  [[nodiscard]] core::Result<std::shared_ptr<std::byte>> lend(std::size_t bytes);
+
   /// All ranks of this host, in order.
   [[nodiscard]] std::vector<HostSeat> seats() const;
 
  private:
+  /// What memory that was lent out needs.
+  struct Own {
+    Own(transport::Arena made, std::size_t limit);
+    const transport::Arena arena;
+    transport::ArenaHeap heap;
+  };
+
   SharedMemory(int rank, transport::Arena arena, std::vector<transport::Mate> mates,
                std::size_t limit);
 
   const int rank_;
-  const transport::Arena arena_;
+  const std::shared_ptr<Own> own_;  // owners: this, and who holds memory that was lent out
   const std::vector<transport::Mate> mates_;
-  transport::ArenaHeap heap_;
 };
 
 }  // namespace fasthorovod::ops

@@ -9,12 +9,21 @@ Worker::Worker() : thread_([this] { run(); }) {}
 Worker::~Worker() { stop(); }
 
 void Worker::post(std::function<void()> function) {
+  std::thread::id driver;
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_ && std::this_thread::get_id() != thread_.get_id()) return;
+    if (stopping_ && !is_own_thread()) return;
     queue_.push_back(std::move(function));
+    wanted_.store(true);
+    driver = driver_;
   }
-  changed_.notify_one();
+  if (driver == std::thread::id()) return changed_.notify_one();
+  if (driver != std::this_thread::get_id()) on_wanted_();
+}
+
+bool Worker::is_own_thread() const {
+  const std::thread::id self = std::this_thread::get_id();
+  return self == thread_.get_id() || self == driver_;
 }
 
 void Worker::stop() {
@@ -26,16 +35,49 @@ void Worker::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Worker::run() {
+bool Worker::try_take() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || stopping_ || busy_ || !queue_.empty() || driver_ != std::thread::id()) return false;
+  driver_ = std::this_thread::get_id();
+  return true;
+}
+
+void Worker::serve() {
   std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-    if (queue_.empty()) return;
+  while (!queue_.empty()) {
     const std::function<void()> function = std::move(queue_.front());
     queue_.pop_front();
+    wanted_.store(!queue_.empty());
     lock.unlock();
     function();
     lock.lock();
+  }
+}
+
+void Worker::give_back() {
+  bool wakes = false;
+  {
+    const std::lock_guard lock(mutex_);
+    driver_ = {};
+    wakes = stopping_ || !queue_.empty();
+  }
+  if (wakes) changed_.notify_one();
+}
+
+void Worker::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(
+        lock, [this] { return driver_ == std::thread::id() && (stopping_ || !queue_.empty()); });
+    if (queue_.empty()) return;
+    const std::function<void()> function = std::move(queue_.front());
+    queue_.pop_front();
+    wanted_.store(!queue_.empty());
+    busy_ = true;
+    lock.unlock();
+    function();
+    lock.lock();
+    busy_ = false;
   }
 }
 

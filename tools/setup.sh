@@ -2,8 +2,10 @@
 # Makes a clean Debian 12 ready: system packages, a Python environment in .venv with torch, the build in
 # build/release, and the package installed into .venv. Running it again does only what changed.
 #
-#   tools/setup.sh [--lint]
+#   tools/setup.sh [--lint] [--peers] [--packages-only]
 #     --lint              also what tools/lint.sh needs
+#     --peers             also what tools/bench_peers.sh compares with
+#     --packages-only     system packages and nothing else
 #     PYTHON=...          the interpreter .venv is made from (default /usr/bin/python3)
 #     FASTHOROVOD_TORCH=  what pip installs as torch (default below)
 set -euo pipefail
@@ -18,6 +20,8 @@ lint_packages=('ruff==0.17.*')
 python=${PYTHON:-/usr/bin/python3}
 venv=.venv
 lint=0
+peers=0
+packages_only=0
 
 fail() {
   printf 'setup: %s\n' "$*" >&2
@@ -28,7 +32,9 @@ parse_arguments() {
   while [ $# -gt 0 ]; do
     case $1 in
       --lint) lint=1 ;;
-      -h | --help) sed -n '2,8s/^# \{0,1\}//p' tools/setup.sh && exit 0 ;;
+      --peers) peers=1 ;;
+      --packages-only) packages_only=1 ;;
+      -h | --help) sed -n '2,10s/^# \{0,1\}//p' tools/setup.sh && exit 0 ;;
       *) fail "unknown option $1; see tools/setup.sh --help" ;;
     esac
     shift
@@ -36,7 +42,8 @@ parse_arguments() {
 }
 
 wanted_packages() {
-  awk -v lint="$lint" '$1 == "build" || ($1 == "lint" && lint == 1) {print $2}' tools/packages.txt
+  awk -v lint="$lint" -v peers="$peers" \
+    '$1 == "build" || ($1 == "lint" && lint == 1) || ($1 == "peers" && peers == 1) {print $2}' tools/packages.txt
 }
 
 # Prints the wanted packages that are not installed.
@@ -149,6 +156,7 @@ build_and_install() {
 
 parse_arguments "$@"
 system_packages
+[ "$packages_only" -eq 0 ] || exit 0
 check_python
 python_environment
 build_and_install

@@ -18,6 +18,7 @@
 #include "torch_binding/engine_holder.h"
 #include "torch_binding/operation.h"
 #include "torch_binding/python_calls.h"
+#include "torch_binding/shared_tensors.h"
 
 namespace py = pybind11;
 
@@ -218,6 +219,7 @@ PYBIND11_MODULE(_C, module) {
   bind_operations(module);
   bind_process_sets(module);
   bind_delayed(module);
+  bind_shared_tensors(module);
   bind_c10d(module, holder());
 }
 

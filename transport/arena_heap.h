@@ -34,6 +34,7 @@ class ArenaHeap final {
   void release(std::span<std::byte> block);
 
   [[nodiscard]] std::size_t used() const;
+  [[nodiscard]] std::size_t limit() const { return limit_; }
 
  private:
   std::span<std::byte> take(std::size_t bytes, std::size_t limit);

@@ -53,6 +53,12 @@ struct OutgoingChunk {
   ChunkTicket ticket;
 };
 
+/// What is still to be sent to a peer, in bytes of payload.
+struct Backlog {
+  std::uint64_t next = 0;     // of the chunk that take() would give
+  std::uint64_t untaken = 0;  // that no flow has taken yet, whether it may leave now or later
+};
+
 struct Arrival {
   enum class Kind : std::uint8_t { kPark, kInto, kAbsorb, kAsked };
   Kind kind = Kind::kPark;
@@ -72,11 +78,12 @@ class ChunkWork {
  public:
   virtual ~ChunkWork() = default;
 
-  /// Nothing although has_work(peer) is true (a guard that leaves the chunk to a faster flow): the
-  /// lane asks again within 1 ms.
+  /// Nothing although has_work(peer) is true: the lane asks again within 1 ms.
   virtual std::optional<OutgoingChunk> take(int peer) = 0;
   /// True when take(peer) may have something; cheap, may be stale for an instant.
   [[nodiscard]] virtual bool has_work(int peer) const = 0;
+  /// For a guard: how near the end is. All zero where nobody knows.
+  [[nodiscard]] virtual Backlog backlog(int peer) const = 0;
   virtual void sent(const ChunkTicket& ticket) = 0;
 
   virtual core::Result<Arrival> arrive(int peer, const FrameHeader& header) = 0;

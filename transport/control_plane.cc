@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/congestion.h"
 #include "transport/control_links.h"
 #include "transport/cores.h"
 #include "transport/descriptor_limit.h"
@@ -62,7 +63,13 @@ class AsioControlPlane final : public ControlPlane {
         refusals_(log),
         links_(context_),
         flows_(context_, secret_,
-               {job, epoch, config.rank, config.size, config.flow_rate, config.start_timeout}),
+               {.job = job,
+                .epoch = epoch,
+                .rank = config.rank,
+                .size = config.size,
+                .rate = config.flow_rate,
+                .congestion = config.tcp_congestion,
+                .limit = config.start_timeout}),
         mates_(context_, links_, secret_, refusals_) {}
 
   ~AsioControlPlane() override { close(); }
@@ -184,6 +191,9 @@ core::Status AsioControlPlane::start(core::TimePoint deadline, KeyValueStore* st
                                      const std::string& where) {
   given_store_ = store;
   store_place_ = where;
+  if (!config_.tcp_congestion.empty()) {
+    if (auto status = check_congestion(config_.tcp_congestion); !status) return status;
+  }
   if (auto status = introduce_self(); !status) return status;
   if (config_.size == 1) {
     world_ = core::make_world(job_, epoch_, 0, {self_.placement});

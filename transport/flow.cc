@@ -22,21 +22,33 @@ FlowEnd broken(const core::Error& error) { return {.clean = false, .error = erro
 }  // namespace
 
 Flow::Flow(int peer, FileDescriptor socket, int notsent_lowat, ChunkWork& work,
-           LaneCounters& counters)
+           LaneCounters& counters, std::shared_ptr<PeerRates> rates)
     : peer_(peer),
       socket_(std::move(socket)),
+      work_(work),
+      rates_(std::move(rates)),
       sender_(peer, socket_.get(), notsent_lowat, work, counters),
       receiver_(peer, socket_.get(), work, counters) {
   set_tcp_option(fd(), TCP_NODELAY, 1);
   set_tcp_option(fd(), TCP_NOTSENT_LOWAT, notsent_lowat);
 }
 
+Flow::~Flow() { rates_->forget(this); }
+
 bool Flow::ready() {
   // While epoll watches for room, its word is awaited; asking the socket each turn would cost two
   // calls.
   if (refused_ && (watched & EPOLLOUT) != 0) return false;
   refused_ = !sender_.ready();
+  rates_->publish(this, sender_.rate().value(), sender_.rate().last_busy());
   return !refused_;
+}
+
+bool Flow::leaves_next_to_others() {
+  const core::TimePoint now = core::Clock::now();
+  const PeerRates::Comparison rates = rates_->compare(this, now);
+  return TailGuard::concerns(rates) &&
+         guard_.leaves(work_.backlog(peer_), sender_.held(), rates, now);
 }
 
 void Flow::on_events(std::uint32_t events) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "transport/chunk_work.h"
@@ -16,13 +17,20 @@
 #include "transport/flow_receiver.h"
 #include "transport/flow_sender.h"
 #include "transport/lane_counters.h"
+#include "transport/peer_rates.h"
+#include "transport/tail_guard.h"
 
 namespace fasthorovod::transport {
 
 class Flow final {
  public:
   /// Prepares the socket. `notsent_lowat` as in LaneOptions.
-  Flow(int peer, FileDescriptor socket, int notsent_lowat, ChunkWork& work, LaneCounters& counters);
+  /// `rates`: of all flows to the peer; this one is among them while it lives.
+  Flow(int peer, FileDescriptor socket, int notsent_lowat, ChunkWork& work, LaneCounters& counters,
+       std::shared_ptr<PeerRates> rates);
+  ~Flow();
+  Flow(const Flow&) = delete;
+  Flow& operator=(const Flow&) = delete;
 
   [[nodiscard]] int peer() const { return peer_; }
   [[nodiscard]] int fd() const { return socket_.get(); }
@@ -33,6 +41,8 @@ class Flow final {
   [[nodiscard]] bool may_take() const { return !sender_.busy() && !sender_.error(); }
   /// Whether the socket would take a chunk now; if not, the flow wants to know when it would.
   bool ready();
+  /// A slow flow near the end of the work, asked when it is ready: the next chunk is another's.
+  [[nodiscard]] bool leaves_next_to_others();
   void start(const OutgoingChunk& chunk) { sender_.start(chunk); }
   /// There is no work for the peer: nothing to wait for.
   void forget_refusal() { refused_ = false; }
@@ -53,6 +63,9 @@ class Flow final {
  private:
   const int peer_;
   FileDescriptor socket_;
+  ChunkWork& work_;
+  const std::shared_ptr<PeerRates> rates_;  // owned by the lanes' RateBoard and the peer's flows
+  TailGuard guard_;
   FlowSender sender_;
   FlowReceiver receiver_;
   bool refused_ = false;        // there was work, but the socket had no room

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/lane_plan.h"
+#include "transport/congestion.h"
 #include "transport/socket.h"
 
 namespace fasthorovod::transport {
@@ -118,15 +119,21 @@ void FlowBroker::welcome(Proven proven) {
 void FlowBroker::deliver(int peer, std::uint32_t flow, FileDescriptor socket) {
   Peer& entry = peers_[peer];
   if (entry.failed) return;
-  (void)set_silence_limit(socket.get(), kFlowSilence);
-  if (options_.rate > 0 && sits_elsewhere(peer)) {
-    if (auto status = set_pacing(socket.get(), options_.rate); !status) {
-      entry.last_error = status.error().message;
-      return fail(peer);
-    }
+  if (auto status = prepare(peer, socket.get()); !status) {
+    entry.last_error = status.error().message;
+    return fail(peer);
   }
   ++entry.delivered;
   handlers_.on_flow(peer, flow, std::move(socket));
+}
+
+core::Status FlowBroker::prepare(int peer, int socket) const {
+  (void)set_silence_limit(socket, kFlowSilence);
+  if (!options_.congestion.empty()) {
+    if (auto status = set_congestion(socket, options_.congestion); !status) return status;
+  }
+  if (options_.rate > 0 && sits_elsewhere(peer)) return set_pacing(socket, options_.rate);
+  return {};
 }
 
 void FlowBroker::fail(int peer) {

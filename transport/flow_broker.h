@@ -30,6 +30,7 @@ struct FlowOptions {
   int rank = 0;
   int size = 1;
   core::BytesPerSecond rate = 0;            // of each flow to another host; 0: not paced
+  std::string congestion = {};              // control of each flow, by name; "": the system's
   std::chrono::milliseconds limit{60'000};  // for all flows to a peer to be there
 };
 
@@ -71,6 +72,7 @@ class FlowBroker final {
                                              core::TimePoint deadline);
   boost::asio::awaitable<void> watch(int peer);
   void deliver(int peer, std::uint32_t flow, FileDescriptor socket);
+  [[nodiscard]] core::Status prepare(int peer, int socket) const;
   void fail(int peer);
   [[nodiscard]] bool sits_elsewhere(int peer) const;
 

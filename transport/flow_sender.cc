@@ -28,13 +28,20 @@ iovec part_of(std::span<const std::byte> bytes) {
 FlowSender::FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, LaneCounters& counters)
     : peer_(peer), fd_(fd), notsent_lowat_(notsent_lowat), work_(work), counters_(counters) {}
 
-bool FlowSender::ready() const {
-  int unsent = 0;
-  if (::ioctl(fd_, SIOCOUTQNSD, &unsent) == 0 && unsent > notsent_lowat_ / 2) return false;
+bool FlowSender::ready() {
+  held_ = queued(SIOCOUTQ);
+  rate_.observe(core::Clock::now(), total_, held_);
+  if (queued(SIOCOUTQNSD) > static_cast<std::uint64_t>(notsent_lowat_) / 2) return false;
   // The kernel's own idea of writable also knows the send buffer, and is the one that EPOLLOUT goes
   // by.
   pollfd writable{.fd = fd_, .events = POLLOUT, .revents = 0};
   return ::poll(&writable, 1, 0) > 0;
+}
+
+// Sockets of other kinds than TCP count in their own way, or not at all.
+std::uint64_t FlowSender::queued(unsigned long which) const {
+  int bytes = 0;
+  return ::ioctl(fd_, which, &bytes) == 0 && bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
 }
 
 void FlowSender::start(const OutgoingChunk& chunk) {
@@ -42,6 +49,7 @@ void FlowSender::start(const OutgoingChunk& chunk) {
   chunk_->header.payload_bytes = chunk.payload.size();
   header_ = encode(chunk_->header);
   written_ = 0;
+  rate_.give(core::Clock::now(), total_);
   push();
 }
 
@@ -65,6 +73,7 @@ std::size_t FlowSender::write_some(std::size_t most) {
     const ssize_t count = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count >= 0) {
       counters_.bytes_sent.add(static_cast<std::uint64_t>(count));
+      total_ += static_cast<std::uint64_t>(count);
       return static_cast<std::size_t>(count);
     }
     if (errno == EINTR) continue;

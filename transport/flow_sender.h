@@ -9,6 +9,7 @@
 
 #include "core/result.h"
 #include "transport/chunk_work.h"
+#include "transport/flow_rate.h"
 #include "transport/lane_counters.h"
 
 namespace fasthorovod::transport {
@@ -24,7 +25,12 @@ class FlowSender final {
 
   /// Whether the socket would take a chunk now. Asked before a chunk is taken, because sendmsg
   /// alone would accept a part of it, and the rest would be stuck here while faster flows run dry.
-  [[nodiscard]] bool ready() const;
+  [[nodiscard]] bool ready();
+
+  /// How fast it drains, as of the last look by ready().
+  [[nodiscard]] const FlowRate& rate() const { return rate_; }
+  /// Bytes written that the peer's kernel had not acknowledged then.
+  [[nodiscard]] std::uint64_t held() const { return held_; }
 
   /// Takes a chunk in hand and writes what the socket accepts. Only when not busy and without an
   /// error.
@@ -36,6 +42,7 @@ class FlowSender final {
  private:
   [[nodiscard]] std::size_t write_some(std::size_t most);
   void finish();
+  [[nodiscard]] std::uint64_t queued(unsigned long which) const;
 
   const int peer_;
   const int fd_;
@@ -45,6 +52,9 @@ class FlowSender final {
   std::optional<OutgoingChunk> chunk_;
   FrameHeaderBytes header_{};
   std::size_t written_ = 0;  // of header and payload together
+  std::uint64_t total_ = 0;  // written since the start
+  std::uint64_t held_ = 0;
+  FlowRate rate_;
   std::optional<core::Error> error_;
 };
 

@@ -27,7 +27,7 @@ namespace fasthorovod::transport {
 namespace {
 
 constexpr int kForever = -1;
-constexpr int kAskAgainMs = 1;  // after work was there but take() gave none
+constexpr int kAskAgainMs = 1;  // after work was there that nobody took
 
 struct Peer {
   int rank = 0;
@@ -46,7 +46,10 @@ struct NewFlow {
 class Lane::Impl {
  public:
   Impl(const LaneOptions& options, ChunkWork& work, std::unique_ptr<Poller> poller)
-      : options_(options), work_(work), poller_(std::move(poller)) {}
+      : options_(options),
+        work_(work),
+        poller_(std::move(poller)),
+        rates_(options.rates ? options.rates : std::make_shared<RateBoard>()) {}
   ~Impl() { close(); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -58,6 +61,7 @@ class Lane::Impl {
   void close();
 
   [[nodiscard]] bool stopped() const { return stopped_.load(); }
+  [[nodiscard]] bool called() const { return woken_.load(); }
   [[nodiscard]] LaneStatistics statistics() const;
 
  private:
@@ -74,9 +78,10 @@ class Lane::Impl {
   const LaneOptions options_;
   ChunkWork& work_;
   const std::unique_ptr<Poller> poller_;
+  const std::shared_ptr<RateBoard> rates_;
   LaneCounters counters_;
   std::vector<Peer> peers_;
-  bool refused_ = false;  // there was work in this turn that take() did not give
+  bool refused_ = false;  // there was work in this turn that take() did not give, or a flow left
 
   std::atomic<bool> stopped_{false};
   std::atomic<bool> woken_{false};
@@ -128,8 +133,9 @@ bool Lane::Impl::let_in() {
     added.swap(new_flows_);
   }
   for (auto& flow : added) {
-    peer_of(flow.peer).flows.push_back(std::make_unique<Flow>(
-        flow.peer, std::move(flow.socket), options_.notsent_lowat, work_, counters_));
+    peer_of(flow.peer).flows.push_back(std::make_unique<Flow>(flow.peer, std::move(flow.socket),
+                                                              options_.notsent_lowat, work_,
+                                                              counters_, rates_->of(flow.peer)));
   }
   return !added.empty();
 }
@@ -179,6 +185,10 @@ void Lane::Impl::offer(Peer& peer) {
     const std::size_t index = (first + i) % count;
     Flow& flow = *peer.flows[index];
     if (!flow.may_take() || !flow.ready()) continue;
+    if (flow.leaves_next_to_others()) {
+      refused_ = true;
+      continue;
+    }
     const auto chunk = work_.take(peer.rank);
     if (!chunk) {
       refused_ = refused_ || (!peer.served && work_.has_work(peer.rank));
@@ -287,6 +297,10 @@ bool Lane::step(std::chrono::milliseconds timeout) {
   return impl_->turn(
       static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(timeout.count(), 0, 1 << 30)));
 }
+
+bool Lane::called() const { return impl_->called(); }
+
+bool Lane::stopped() const { return impl_->stopped(); }
 
 LaneStatistics Lane::statistics() const { return impl_->statistics(); }
 

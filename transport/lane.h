@@ -5,8 +5,9 @@
 // step().
 //
 // Sending: a flow takes a chunk only when the socket is writable (TCP_NOTSENT_LOWAT) and its unsent
-// bytes are below half of that mark, so a slow flow never holds a chunk hostage. Header and payload
-// leave in one sendmsg.
+// bytes are below half of that mark, so a slow flow never holds a chunk hostage. Near the end of
+// what there is to send it leaves chunks to faster flows, on whichever lanes of the process
+// (tail_guard.h), and is asked again within 1 ms. Header and payload leave in one sendmsg.
 //
 // Receiving: up to 128 KiB a call into a scratch of the flow, or straight into place. In one turn
 // of the loop a flow sends at most one chunk or 1 MiB, and reads at most 512 KiB.
@@ -36,6 +37,7 @@
 #include "core/result.h"
 #include "transport/chunk_work.h"
 #include "transport/file_descriptor.h"
+#include "transport/peer_rates.h"
 
 namespace fasthorovod::transport {
 
@@ -43,6 +45,7 @@ struct LaneOptions {
   int notsent_lowat = 256 << 10;               // bytes a flow may hold unsent in the kernel
   std::chrono::milliseconds close_limit{500};  // at the end, for the peers to acknowledge
   bool shared_sockets = false;  // others hold the flows' sockets too, so closing ends no connection
+  std::shared_ptr<RateBoard> rates = {};  // shared by the lanes of a rank; its own if none is given
 };
 
 /// Bytes since the lane started, headers included.
@@ -79,6 +82,10 @@ class Lane final {
   /// One turn of the loop, waiting at most `timeout`; for tests and inline lanes. False: nothing
   /// happened.
   bool step(std::chrono::milliseconds timeout);
+
+  /// wake() or stop() was called since the last turn.
+  [[nodiscard]] bool called() const;
+  [[nodiscard]] bool stopped() const;
 
   [[nodiscard]] LaneStatistics statistics() const;
 

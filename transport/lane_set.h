@@ -6,6 +6,7 @@
 // Thread: any; stop() not from a lane's own thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,6 +32,12 @@ class LaneSet final {
   void add_peer(int peer);
 
   void wake();
+
+  /// As of the lane, where there is one only; several are not to be had.
+  [[nodiscard]] bool try_take() { return lanes_.size() == 1 && lanes_.front()->try_take(); }
+  bool step(std::chrono::milliseconds timeout) { return lanes_.front()->step(timeout); }
+  [[nodiscard]] bool stopping() const { return lanes_.front()->stopping(); }
+  void give_back(bool at_once) { lanes_.front()->give_back(at_once); }
 
   /// When it has returned, no lane touches the ChunkWork or memory that was lent. Idempotent.
   void stop();

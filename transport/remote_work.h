@@ -50,6 +50,8 @@ class RemoteWork final : public ChunkWork {
 
   std::optional<OutgoingChunk> take(int peer) override;
   [[nodiscard]] bool has_work(int peer) const override;
+  /// What is left is known to the rank only.
+  [[nodiscard]] Backlog backlog(int /*peer*/) const override { return {}; }
   void sent(const ChunkTicket& ticket) override;
   core::Result<Arrival> arrive(int peer, const FrameHeader& header) override;
   void absorb(const ChunkTicket& ticket, std::uint64_t offset,

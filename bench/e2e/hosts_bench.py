@@ -3,8 +3,10 @@
 that every byte between them crosses a (virtual) network card. Needs root.
 
     hosts_bench.py --ranks 4 --hosts 2 allreduce -b 4K -e 256M --backend gloo
+    hosts_bench.py --ranks 4 --hosts 4 --shape "flow 1gbit 250mbit" step --model vgg16
 
-What follows its own two options is the benchmark's. Prints what rank 0 prints.
+--shape gives each host's link a rate (tbf RATE), or also a cap for each flow (flow RATE CAP). What
+follows its own options is the benchmark's. Prints what rank 0 prints.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test/netlab"))
 
 from hosts import Hosts, missing  # noqa: E402
+from shapes import apply, parse_shape  # noqa: E402
 
 BUILT = ROOT / "build/release/tools/fasthorovod-bench"
 PORT = 29500
@@ -44,6 +47,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--hosts", type=int, default=2)
+    parser.add_argument("--shape", type=parse_shape, default=parse_shape("none"))
     options, arguments = parser.parse_known_args()
     if missing():
         parser.error(missing())
@@ -52,6 +56,8 @@ def main() -> int:
         secret.touch(mode=0o600)
         secret.write_text(secrets.token_hex(32))
         place = f"{hosts[0].ipv4}:{PORT}"
+        for host in hosts:
+            apply(host, options.shape)
         ranks = []
         try:
             for rank in range(options.ranks):

@@ -66,6 +66,7 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
                       {"FASTHOROVOD_FLOWS", "16"},
                       {"FASTHOROVOD_ARENA_MB", "256"},
                       {"FASTHOROVOD_FLOW_RATE", "200mbit"},
+                      {"FASTHOROVOD_TCP_CONGESTION", "cubic"},
                       {"FASTHOROVOD_FUSION_THRESHOLD", "1024"},
                       {"FASTHOROVOD_CACHE_CAPACITY", "7"},
                       {"FASTHOROVOD_LOG_LEVEL", "Debug"}});
@@ -85,6 +86,7 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
   EXPECT_EQ(config.flows, 16);
   EXPECT_EQ(config.arena_mb, 256);
   EXPECT_EQ(config.flow_rate, 25'000'000u);
+  EXPECT_EQ(config.tcp_congestion, "cubic");
   EXPECT_EQ(config.fusion_threshold, 1024u);
   EXPECT_EQ(config.cache_capacity, 7u);
   EXPECT_EQ(config.log_level, LogLevel::kDebug);
@@ -106,6 +108,9 @@ TEST(Config, KeepsBoundsOfEveryNumber) {
       {"FASTHOROVOD_ARENA_MB", {"16", "1048576"}, {"15", "1048577", "1GB", "auto"}},
       {"FASTHOROVOD_FLOWS", {"1", "64", "auto"}, {"0", "65", "-1", "4.0", "Auto", "99999999999"}},
       {"FASTHOROVOD_FLOW_RATE", {"0", "200mbit", "25MB"}, {"200", "mbit", "25mb", "-1mbit"}},
+      {"FASTHOROVOD_TCP_CONGESTION",
+       {"reno", "bbr2", "dctcp-x"},
+       {"a b", "of_sixteen_chars", "-;"}},
       {"FASTHOROVOD_FUSION_THRESHOLD", {"0", "17179869184"}, {"-1", "17179869185", "64MB"}},
       {"FASTHOROVOD_CACHE_CAPACITY", {"0", "262144"}, {"-1", "262145", " 1"}},
       {"FASTHOROVOD_LOG_LEVEL", {"trace", "OFF"}, {"loud", "2"}},
@@ -262,7 +267,7 @@ TEST(Config, DescribesEverySettingOnce) {
     EXPECT_FALSE(setting.allowed.empty()) << setting.name;
     EXPECT_FALSE(setting.meaning.empty()) << setting.name;
   }
-  EXPECT_EQ(names.size(), 22u);
+  EXPECT_EQ(names.size(), 23u);
 }
 
 TEST(Config, ReadsTheEnvironmentOfThisProcess) {

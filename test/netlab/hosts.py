@@ -33,8 +33,8 @@ def missing() -> str:
 class Namespace:
     """One network namespace and the process that holds it."""
 
-    def __init__(self) -> None:
-        words = ["unshare", "--net", "sh", "-c", f"echo ready; exec sleep {LIFETIME_S}"]
+    def __init__(self, lifetime_s: int) -> None:
+        words = ["unshare", "--net", "sh", "-c", f"echo ready; exec sleep {lifetime_s}"]
         self._holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         self._holder.stdout.readline()
 
@@ -74,6 +74,12 @@ class Host:
         """Changes this host's network."""
         self.namespace.ip(*words)
 
+    def control_congestion(self, algorithm: str) -> None:
+        """Connections to the other hosts that begin from now on use it, e.g. "cubic"."""
+        # By the route: a namespace's own default may only be what the whole system allows.
+        route = ["10.77.0.0/24", "dev", "eth0", "proto", "kernel", "scope", "link"]
+        self.ip("route", "change", *route, "src", self.ipv4, "congctl", algorithm)
+
     def limit(self, rate: str) -> None:
         """Lets no more leave through eth0 than `rate`, as tc writes it: "200mbit"."""
         shape = ["tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", rate]
@@ -92,8 +98,9 @@ class Host:
 class Hosts:
     """A context that holds `count` hosts and removes them, whatever happened in between."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, lifetime_s: int = LIFETIME_S) -> None:
         self._count = count
+        self._lifetime_s = lifetime_s
         self._namespaces: list[Namespace] = []
 
     def __enter__(self) -> list[Host]:
@@ -110,7 +117,7 @@ class Hosts:
         self._remove()
 
     def _namespace(self) -> Namespace:
-        self._namespaces.append(Namespace())
+        self._namespaces.append(Namespace(self._lifetime_s))
         return self._namespaces[-1]
 
     def _host(self, switch: Namespace, number: int) -> Host:

@@ -128,14 +128,30 @@ TEST(AlgorithmTable, HasAnAlgorithmForEveryOperation) {
   for (int kind = 0; kind <= static_cast<int>(OrderedKind::kBarrier); ++kind) {
     EXPECT_EQ(choose(static_cast<OrderedKind>(kind), shape).kind, static_cast<OrderedKind>(kind));
   }
-  EXPECT_EQ(choose(OpKind::kAllgather, shape).name, "ring-allgather");
+  EXPECT_EQ(choose(OpKind::kAllgather, shape).name, "direct-allgather");
   EXPECT_EQ(choose(OpKind::kJoin, shape).name, "dissemination-barrier");
   EXPECT_EQ(find_algorithm("carrier-pigeon"), nullptr);
 }
 
+TEST(AlgorithmTable, GathersSmallBlocksDirectly) {
+  const std::uint64_t most = (64U << 10) / 3;
+  const Shape small{.size = 4, .element_bytes = 1, .block_elements = {0, 1, most, 2}};
+  EXPECT_EQ(choose(OpKind::kAllgather, small).name, "direct-allgather");
+  const Shape large{.size = 4, .element_bytes = 1, .block_elements = {0, 1, most + 1, 2}};
+  EXPECT_EQ(choose(OpKind::kAllgather, large).name, "ring-allgather");
+  EXPECT_TRUE(gathers_to_reduce(most, 4));
+  EXPECT_FALSE(gathers_to_reduce(most + 1, 4));
+  EXPECT_TRUE(gathers_to_reduce(256U << 10, 2));
+  EXPECT_FALSE(gathers_to_reduce(0, 2));
+  EXPECT_FALSE(gathers_to_reduce(4, 1));
+  EXPECT_FALSE(gathers_to_reduce(4, 9));
+}
+
 TEST(AlgorithmTable, ChunksLieBetween32And256KiB) {
   EXPECT_EQ(default_chunk_bytes(0, 2, 4), 32U << 10);
-  EXPECT_EQ(default_chunk_bytes(1U << 20, 2, 4), 128U << 10);
+  EXPECT_EQ(default_chunk_bytes(512U << 10, 2, 4), 64U << 10) << "one a flow";
+  EXPECT_EQ(default_chunk_bytes(1U << 20, 2, 4), 64U << 10);
+  EXPECT_EQ(default_chunk_bytes(4U << 20, 2, 4), 128U << 10) << "four a flow";
   EXPECT_EQ(default_chunk_bytes(64U << 20, 2, 4), 256U << 10);
   EXPECT_EQ(default_chunk_bytes(64U << 20, 0, 0), 256U << 10);
 }

@@ -31,7 +31,11 @@ BoardNetwork::BoardNetwork(const Options& options)
 
 void BoardNetwork::submit(int index, Operation operation) {
   Rank* self = &rank(index);
-  operation.done = [self](core::Status status) { self->outcomes.push_back(std::move(status)); };
+  const std::uint64_t number = self->submitted++;
+  operation.done = [self, number](core::Status status) {
+    self->in_flight.erase(number);
+    self->outcomes.push_back(std::move(status));
+  };
   self->waiting.push_back(std::move(operation));
 }
 
@@ -75,7 +79,10 @@ bool BoardNetwork::act(std::size_t actor) {
 }
 
 bool BoardNetwork::start_next(Rank& rank) {
-  if (rank.waiting.empty() || rank.board->in_flight() >= options_.window) return false;
+  const bool is_ahead =
+      !rank.in_flight.empty() && rank.started - *rank.in_flight.begin() >= options_.window;
+  if (rank.waiting.empty() || is_ahead) return false;
+  rank.in_flight.insert(rank.started++);
   Operation operation = std::move(rank.waiting.front());
   rank.waiting.pop_front();
   rank.board->start(std::move(operation));

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +31,7 @@ class BoardNetwork final {
   struct Options {
     int size = 2;
     int flows = 2;           // in each direction between each pair
-    std::size_t window = 1;  // operations a rank keeps in flight
+    std::size_t window = 1;  // a rank starts no operation so far ahead of one in flight
     std::uint64_t seed = 1;
     bool naps = false;
     // Bytes a flow takes that were not read yet, a header being one; then its writer waits.
@@ -79,6 +80,9 @@ class BoardNetwork final {
   struct Rank {
     std::unique_ptr<ChunkBoard> board;
     std::deque<Operation> waiting;
+    std::uint64_t submitted = 0;
+    std::uint64_t started = 0;
+    std::set<std::uint64_t> in_flight;  // by the order of their start
     std::vector<core::Status> outcomes;
     std::uint64_t wakes = 0;
     std::uint64_t bytes_sent = 0;

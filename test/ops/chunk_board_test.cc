@@ -113,6 +113,25 @@ TEST_F(ChunkBoardTest, OperationWithoutTransfersIsDoneInsideStart) {
   EXPECT_EQ(board_.in_flight(), 0U);
 }
 
+TEST_F(ChunkBoardTest, KnowsWhatIsLeftForAPeer) {
+  EXPECT_EQ(board_.backlog(kPeer).untaken, 0U);
+  board_.start(operation(1));
+  board_.start(operation(2));
+  EXPECT_EQ(board_.backlog(kPeer).next, 8U);
+  EXPECT_EQ(board_.backlog(kPeer).untaken, 32U) << "also what waits for a receive";
+  EXPECT_EQ(board_.backlog(kStranger).untaken, 0U);
+  const auto chunk = board_.take(kPeer);
+  EXPECT_EQ(board_.backlog(kPeer).untaken, 24U);
+  board_.sent(chunk->ticket);
+  EXPECT_EQ(board_.backlog(kPeer).untaken, 24U);
+  (void)board_.take(kPeer);
+  EXPECT_EQ(board_.backlog(kPeer).next, 0U) << "nothing may leave now";
+  EXPECT_EQ(board_.backlog(kPeer).untaken, 16U);
+  board_.fail(kGroup, 1, {ErrorCode::kTimedOut, "too late"});
+  EXPECT_EQ(board_.backlog(kPeer).untaken, 8U);
+  board_.fail_all({ErrorCode::kPeerLost, "over", kPeer});
+}
+
 TEST_F(ChunkBoardTest, SendsWhatMayGoAndTheRestOnceItsReceiveIsComplete) {
   board_.start(operation(1));
   EXPECT_TRUE(board_.has_work(kPeer));

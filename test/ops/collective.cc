@@ -166,6 +166,9 @@ std::uint64_t bytes_by_formula(const CollectiveSpec& spec, int rank) {
     return total - block_part(shape, shape.neighbour(1)).bytes;
   }
   const std::uint64_t own = block_part(shape, rank).bytes;
+  if (spec.algorithm->name == "direct-allgather") {
+    return own * (static_cast<std::uint64_t>(shape.size) - 1);
+  }
   if (spec.algorithm->name == "ring-reduce-scatter") return total - own;
   if (spec.algorithm->name == "pairwise-alltoall") return total - own;
   if (spec.algorithm->name == "chain-reduce") return rank == spec.root ? 0 : total;

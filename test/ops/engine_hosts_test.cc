@@ -1,7 +1,10 @@
 // All-reduces of engines whose ranks share hosts, however unevenly.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -95,6 +98,43 @@ TEST_P(EngineOnHosts, SumThroughTheOrderedDoorManyTimes) {
           ASSERT_TRUE(status) << status.error().message;
         }
         for (const auto& output : outputs) expect_sum(output, engine.world().size);
+      },
+      GetParam().options());
+}
+
+/// A buffer of a test, in the engine's arena or not.
+struct Buffer {
+  Buffer(Engine& engine, std::size_t count, bool shared)
+      : memory(shared ? *engine.shared_memory(count * sizeof(float)) : nullptr),
+        own(shared ? 0 : count),
+        values(shared ? reinterpret_cast<float*>(memory.get()) : own.data(), count) {}
+
+  std::shared_ptr<std::byte> memory;
+  std::vector<float> own;
+  std::span<float> values;
+};
+
+// Ranks differ in where theirs are.
+TEST_P(EngineOnHosts, SumTensorsInSharedMemoryWithOthers) {
+  run_as_threads(
+      GetParam().ranks(),
+      [](Engine& engine) {
+        const auto rank = static_cast<std::size_t>(engine.world().rank);
+        for (std::size_t mix = 0; mix < 8; ++mix) {
+          for (const std::size_t count : {700UL, 300'007UL}) {
+            const std::size_t own_mix = mix + rank * (mix < 4 ? 0 : mix);
+            Buffer input(engine, count, own_mix % 2 == 1);
+            Buffer output(engine, count, own_mix / 2 % 2 == 1);
+            std::ranges::copy(values_of(engine.world().rank, count), input.values.begin());
+            const bool in_place = own_mix % 3 == 0;
+            OrderedOperation operation;
+            operation.input = std::as_bytes(input.values);
+            operation.output = std::as_writable_bytes(in_place ? input.values : output.values);
+            expect_success(engine.submit_ordered(std::move(operation)));
+            const std::span<float> result = in_place ? input.values : output.values;
+            expect_sum({result.begin(), result.end()}, engine.world().size);
+          }
+        }
       },
       GetParam().options());
 }

@@ -126,6 +126,30 @@ TEST_P(KilledRank, IsNamedByEveryPendingOrderedOperation) {
   }
 }
 
+// The same for callers that run their operations themselves.
+TEST_P(KilledRank, IsNamedToEveryCallerOfRun) {
+  const int victim = KilledRank::victim();
+  const auto body = [victim](Engine& engine) {
+    std::vector<float> values(1000, 1.0F);
+    OrderedOperation operation;
+    operation.output = std::as_writable_bytes(std::span(values));
+    operation.input = operation.output;
+    for (int step = 0; step < 1'000'000; ++step) {
+      if (step == 500 && engine.world().rank == victim) kill(getpid(), SIGKILL);
+      const core::Status status = engine.run(operation);
+      if (status) continue;
+      EXPECT_EQ(status.error().culprit, victim) << status.error().message;
+      return;
+    }
+    FAIL() << "nobody noticed";
+  };
+  const Codes codes = run_as_processes(3, body, options());
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(codes[static_cast<std::size_t>(rank)], rank == victim ? 128 + SIGKILL : 0)
+        << "rank " << rank;
+  }
+}
+
 // Rank 2 leaves in good order, rank 1 fails because of that and ends at once. Rank 0, which calls
 // the operation only when it has heard of that end, must still name rank 2: the end of rank 1 is a
 // consequence. In one host, and between hosts.

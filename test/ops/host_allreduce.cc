@@ -43,6 +43,37 @@ HostAllreduce::HostAllreduce(HostAllreduceSpec spec) : spec_(std::move(spec)) {
   }
   expected_ = reduced(spec_, inputs_);
   if (spec_.in_place) outputs_ = inputs_;
+  for (Bytes& output : outputs_) outputs_at_.emplace_back(output);
+  if (spec_.in_place)
+    inputs_at_ = outputs_at_;
+  else
+    for (Bytes& input : inputs_) inputs_at_.emplace_back(input);
+}
+
+std::size_t HostAllreduce::lent_bytes(int position) const {
+  if (spec_.lent.empty()) return 0;
+  const Lent& lent = spec_.lent[static_cast<std::size_t>(position)];
+  const std::size_t bytes = inputs_.front().size();
+  if (spec_.in_place) return lent.input || lent.output ? bytes : 0;
+  return (lent.input ? bytes : 0) + (lent.output ? bytes : 0);
+}
+
+void HostAllreduce::lend(int position, std::span<std::byte> memory) {
+  if (lent_bytes(position) == 0) return;
+  const auto at = static_cast<std::size_t>(position);
+  const auto move = [&memory](std::span<std::byte>& buffer) {
+    const std::span<std::byte> to = memory.first(buffer.size());
+    memory = memory.subspan(buffer.size());
+    std::ranges::copy(buffer, to.begin());
+    buffer = to;
+  };
+  const Lent& lent = spec_.lent[at];
+  if (lent.output || spec_.in_place) move(outputs_at_[at]);
+  if (spec_.in_place) {
+    inputs_at_[at] = outputs_at_[at];
+  } else if (lent.input) {
+    move(inputs_at_[at]);
+  }
 }
 
 HostLayout HostAllreduce::layout(int position) const {
@@ -64,11 +95,12 @@ HostOperation HostAllreduce::operation(int position, std::span<std::byte> area) 
   operation.description = "all-reduce of " + std::to_string(spec_.elements);
   operation.layout = layout(position);
   operation.members = spec_.members;
-  operation.input = spec_.in_place ? outputs_[at] : inputs_[at];
-  operation.output = outputs_[at];
+  operation.input = inputs_at_[at];
+  operation.output = outputs_at_[at];
   operation.type = spec_.type;
   operation.reduction = spec_.reduction;
   operation.area = area;
+  if (spec_.lends_any_output) operation.least_lent_output = 0;
   return operation;
 }
 
@@ -93,7 +125,7 @@ void HostAllreduce::exchange(std::uint32_t piece,
 
 void HostAllreduce::check(int position) const {
   const auto at = static_cast<std::size_t>(position);
-  EXPECT_TRUE(outputs_[at] == expected_)
+  EXPECT_TRUE(std::ranges::equal(outputs_at_[at], expected_))
       << "position " << position << " of " << size() << " on " << spec_.hosts.size() << " hosts, "
       << spec_.elements << ' ' << core::to_string(spec_.type) << ", "
       << core::to_string(spec_.reduction) << ", seed " << spec_.seed;

@@ -12,6 +12,12 @@
 
 namespace fasthorovod::ops {
 
+/// Which buffers of a rank lie in its arena.
+struct Lent {
+  bool input = false;
+  bool output = false;
+};
+
 struct HostAllreduceSpec {
   Hosts hosts{{0, 1}};
   std::vector<int> members{};  // world ranks by position; empty: positions
@@ -19,6 +25,8 @@ struct HostAllreduceSpec {
   core::DataType type = core::DataType::kFloat32;
   core::Reduction reduction = core::Reduction::kSum;
   bool in_place = false;
+  std::vector<Lent> lent{};      // by position; empty: none. In place: either is both
+  bool lends_any_output = true;  // also those that may stay in caches
   std::uint32_t group = 1;
   std::uint64_t sequence = 1;
   bool any_bits = true;  // false: small values, whose sums are exact in any order
@@ -35,6 +43,11 @@ class HostAllreduce final {
   [[nodiscard]] HostLayout layout(int position) const;
   [[nodiscard]] int member(int position) const;
 
+  /// What lend() needs at that position.
+  [[nodiscard]] std::size_t lent_bytes(int position) const;
+  /// Moves the buffers that are to lie in the rank's arena there. The memory outlives this.
+  void lend(int position, std::span<std::byte> memory);
+
   /// What the rank at that position runs, without `done`. Inputs and outputs live as long as this.
   [[nodiscard]] HostOperation operation(int position, std::span<std::byte> area);
 
@@ -48,6 +61,8 @@ class HostAllreduce final {
   HostAllreduceSpec spec_;
   std::vector<Bytes> inputs_;
   std::vector<Bytes> outputs_;
+  std::vector<std::span<std::byte>> inputs_at_;
+  std::vector<std::span<std::byte>> outputs_at_;
   Bytes expected_;
 };
 

@@ -21,18 +21,25 @@ using core::Status;
 
 /// One rank's side of one operation, without a thread.
 struct Side {
-  explicit Side(std::size_t area_bytes)
-      : arena(*transport::Arena::create(HostTable::bytes() + area_bytes)), table(arena.bytes()) {}
+  Side(std::size_t bytes_of_area, std::size_t bytes_lent)
+      : area_bytes(bytes_of_area),
+        arena(*transport::Arena::create(HostTable::bytes() + area_bytes + bytes_lent)),
+        table(arena.bytes()) {}
 
   [[nodiscard]] std::span<std::byte> area() const {
-    return arena.bytes().subspan(HostTable::bytes());
+    return arena.bytes().subspan(HostTable::bytes(), area_bytes);
+  }
+  [[nodiscard]] std::span<std::byte> lent() const {
+    return arena.bytes().subspan(HostTable::bytes() + area_bytes);
   }
 
+  const std::size_t area_bytes;
   transport::Arena arena;
   HostTable table;
   std::optional<HostRunner> runner;
   std::uint32_t open = 0;  // gates of that many pieces
   int told_all_here = 0;
+  int copies_in = 0;  // steps
   std::vector<Status> outcomes;
   std::vector<Disagreement> disagreements;
 };
@@ -44,7 +51,9 @@ class Simulation {
   explicit Simulation(HostAllreduceSpec spec)
       : allreduce_(std::move(spec)), random_(allreduce_.spec().seed) {
     for (int position = 0; position < allreduce_.size(); ++position) {
-      sides_.push_back(std::make_unique<Side>(allreduce_.layout(position).area_bytes()));
+      sides_.push_back(std::make_unique<Side>(allreduce_.layout(position).area_bytes(),
+                                              allreduce_.lent_bytes(position)));
+      allreduce_.lend(position, sides_.back()->lent());
     }
     exchanged_.resize(allreduce_.layout(0).pieces);
   }
@@ -76,6 +85,7 @@ class Simulation {
     hear(self, news);
     const std::optional<HostStep> step = self.runner->next();
     if (!step) return;
+    if (step->kind == HostStep::Kind::kCopyIn) ++self.copies_in;
     self.runner->run(*step);
     HostNews outcome;
     self.runner->ran(*step, outcome);
@@ -127,7 +137,7 @@ class Simulation {
       self.open = gates.pieces;
     }
     for (const Disagreement& found : news.disagreements) self.disagreements.push_back(found);
-    for (const auto& end : news.ends) end();
+    for (const auto& end : news.ends) end.done(end.status);
   }
 
   HostAllreduce allreduce_;
@@ -182,6 +192,97 @@ TEST(HostRunner, ReducesAcrossHostsHoweverRanksAreSpread) {
       ++seed;
     }
   }
+}
+
+std::vector<Lent> any_lent(int ranks, std::mt19937_64& random) {
+  std::vector<Lent> lent;
+  for (int rank = 0; rank < ranks; ++rank) lent.push_back({random() % 2 == 0, random() % 2 == 0});
+  return lent;
+}
+
+TEST(HostRunner, ReducesTheSameWhereverBuffersLie) {
+  std::mt19937_64 random(3);
+  std::uint64_t seed = 1;
+  const std::vector<DataType> types = all_data_types();
+  for (const Hosts& hosts : host_groups()) {
+    for (const std::uint64_t elements : {0U, 7U, 5000U, 40'011U}) {
+      const DataType type = types[seed % types.size()];
+      check_run({.hosts = hosts,
+                 .elements = elements,
+                 .type = type,
+                 .in_place = random() % 2 == 0,
+                 .lent = any_lent(count_ranks(hosts), random),
+                 .lends_any_output = seed % 4 != 0,
+                 .seed = seed,
+                 .largest_area = 4096 + random() % 32'768});
+      ++seed;
+    }
+  }
+}
+
+TEST(HostRunner, CopiesNothingInOfAnInputInTheArena) {
+  for (const bool in_place : {false, true}) {
+    Simulation ranks({.hosts = {{0, 1, 2}},
+                      .elements = 50'000,
+                      .in_place = in_place,
+                      .lent = {{true, true}, {}, {true, true}}});
+    ranks.run();
+    for (int position = 0; position < 3; ++position) {
+      ranks.check(position);
+      EXPECT_EQ(ranks.side(position).copies_in > 0, position == 1) << position;
+    }
+  }
+}
+
+// It may use its memory for something else from then on.
+TEST(HostRunner, DoesNotTrustWhatItReadOfAMateThatFailedMeanwhile) {
+  Simulation ranks({.hosts = {{0, 1}}, .elements = 50'000, .lent = {{}, {true, true}}});
+  ranks.begin(0);
+  ranks.begin(1);
+  std::optional<HostStep> step;
+  while (!step || step->kind != HostStep::Kind::kReduce) {
+    ranks.turn(1);
+    ranks.turn(0);
+    step = ranks.side(0).runner->next();
+  }
+  HostRunner& reader = *ranks.side(0).runner;
+  reader.run(*step);
+  ranks.side(1).runner->fail({ErrorCode::kTimedOut, "late", 0});
+  ranks.turn(1);
+  ASSERT_EQ(ranks.side(1).outcomes.size(), 1U);
+  std::ranges::fill(ranks.side(1).lent(), std::byte{0});
+  HostNews news;
+  reader.ran(*step, news);
+  EXPECT_FALSE(reader.next());
+  for (int round = 0; round < 20; ++round) ranks.settle();
+  EXPECT_TRUE(ranks.side(0).outcomes.empty());
+  EXPECT_EQ(reader.awaited(), std::vector<int>{1});
+  reader.fail({ErrorCode::kTimedOut, "late", 1});
+  ranks.settle();
+  ASSERT_EQ(ranks.side(0).outcomes.size(), 1U);
+  EXPECT_FALSE(ranks.side(0).outcomes[0]);
+  EXPECT_TRUE(reader.releasable());
+}
+
+TEST(HostRunner, KeepsAnOutputThatMatesStillReadUntilTheyHaveCopiedIt) {
+  Simulation ranks({.hosts = {{0, 1}}, .elements = 20'000, .lent = {{true, true}, {}}});
+  ranks.begin(0);
+  ranks.begin(1);
+  const auto copies_out = [&] {
+    const auto step = ranks.side(1).runner->next();
+    return step && step->kind == HostStep::Kind::kCopyOut;
+  };
+  while (!copies_out()) {
+    ranks.turn(1);
+    ranks.turn(0);
+  }
+  for (int round = 0; round < 20; ++round) ranks.turn(0);
+  EXPECT_TRUE(ranks.side(0).outcomes.empty());
+  EXPECT_EQ(ranks.side(0).runner->awaited(), std::vector<int>{1});
+  for (int round = 0; round < 20; ++round) ranks.settle();
+  ASSERT_EQ(ranks.side(0).outcomes.size(), 1U);
+  ranks.check(0);
+  ranks.check(1);
 }
 
 TEST(HostRunner, CutsLargeStripesIntoBlocks) {

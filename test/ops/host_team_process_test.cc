@@ -21,6 +21,7 @@ using transport::Arena;
 using transport::FileDescriptor;
 
 constexpr std::size_t kHeapBytes = 16U << 20;
+constexpr std::size_t kLentBytes = 64U << 20;  // takes room where it is used
 constexpr std::size_t kLargestArea = 1U << 20;
 constexpr std::uint32_t kGroup = kOrderedSpace | 1;
 
@@ -34,13 +35,16 @@ struct Member {
       seats.push_back({static_cast<int>(mate), arenas.back().bytes()});
     }
     const Arena& own = arenas[static_cast<std::size_t>(rank)];
-    heap =
-        std::make_unique<transport::ArenaHeap>(own, own.bytes().subspan(HostTeam::table_bytes()));
+    heap = std::make_unique<transport::ArenaHeap>(
+        own, own.bytes().subspan(HostTeam::table_bytes(), kHeapBytes));
+    lent = own.bytes().last(kLentBytes);
     team = std::make_unique<HostTeam>(world, seats, *heap, kLargestArea, HostHooks{});
   }
 
   std::future<core::Status> begin(HostAllreduce& allreduce) {
     const std::uint64_t bytes = allreduce.layout(world.rank).area_bytes();
+    allreduce.lend(world.rank, lent);
+    lent = lent.subspan(allreduce.lent_bytes(world.rank));
     auto promise = std::make_shared<std::promise<core::Status>>();
     HostOperation operation = allreduce.operation(world.rank, team->reserve(bytes, Door::kOrdered));
     operation.done = [promise](const core::Status& status) { promise->set_value(status); };
@@ -51,6 +55,7 @@ struct Member {
   core::World world;
   std::vector<Arena> arenas;
   std::unique_ptr<transport::ArenaHeap> heap;
+  std::span<std::byte> lent;  // for callers' buffers
   std::unique_ptr<HostTeam> team;
 };
 
@@ -63,6 +68,11 @@ HostAllreduceSpec spec_of(int ranks, std::uint64_t elements, std::uint64_t seque
   spec.sequence = sequence;
   spec.seed = sequence;
   spec.largest_area = kLargestArea;
+  // All mixes, and rank by rank another one.
+  for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(ranks); ++rank) {
+    const std::uint64_t mix = sequence + rank * (1 + sequence / 4);
+    spec.lent.push_back({mix % 2 == 1, mix / 2 % 2 == 1});
+  }
   return spec;
 }
 
@@ -72,7 +82,7 @@ std::vector<pid_t> fork_ranks(int ranks, const std::function<void(Member&)>& bod
   std::vector<FileDescriptor> copies;
   std::vector<int> descriptors;
   for (int rank = 0; rank < ranks; ++rank) {
-    const Arena arena = *Arena::create(HostTeam::table_bytes() + kHeapBytes);
+    const Arena arena = *Arena::create(HostTeam::table_bytes() + kHeapBytes + kLentBytes);
     copies.emplace_back(::dup(arena.fd()));
     descriptors.push_back(copies.back().get());
   }

@@ -10,9 +10,16 @@
 
 namespace fasthorovod::ops {
 
+namespace {
+
+constexpr std::size_t kLentBytes = std::size_t{128} << 20;  // takes room where it is used
+
+}  // namespace
+
 HostTeams::Rank::Rank(std::size_t heap_bytes)
-    : arena(*transport::Arena::create(HostTeam::table_bytes() + heap_bytes)),
-      heap(arena, arena.bytes().subspan(HostTeam::table_bytes())) {}
+    : arena(*transport::Arena::create(HostTeam::table_bytes() + heap_bytes + kLentBytes)),
+      heap(arena, arena.bytes().subspan(HostTeam::table_bytes(), heap_bytes)),
+      lent(arena, arena.bytes().subspan(HostTeam::table_bytes() + heap_bytes)) {}
 
 HostTeams::HostTeams(Options options) : options_(std::move(options)) {
   host_of_rank_.resize(static_cast<std::size_t>(count_ranks(options_.hosts)));
@@ -90,8 +97,14 @@ TeamRun& HostTeams::add(std::vector<int> members, HostAllreduceSpec spec) {
   spec.hosts = std::move(by_host);
   spec.members = std::move(members);
   spec.largest_area = options_.largest_area;
+  auto run = std::make_unique<TeamRun>(std::move(spec));
+  for (int position = 0; position < run->allreduce.size(); ++position) {
+    const std::size_t bytes = run->allreduce.lent_bytes(position);
+    const auto rank = static_cast<std::size_t>(run->allreduce.member(position));
+    if (bytes > 0) run->allreduce.lend(position, ranks_[rank]->lent.allocate(bytes));
+  }
   const std::lock_guard lock(mutex_);
-  runs_.push_back(std::make_unique<TeamRun>(std::move(spec)));
+  runs_.push_back(std::move(run));
   return *runs_.back();
 }
 

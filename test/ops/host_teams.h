@@ -104,6 +104,7 @@ class HostTeams final {
     core::World world;
     transport::Arena arena;
     transport::ArenaHeap heap;
+    transport::ArenaHeap lent;  // for callers' buffers
     std::vector<transport::Arena> mappings;
     std::unique_ptr<HostTeam> team;
     std::vector<Disagreement> disagreements;

@@ -44,13 +44,11 @@ TEST_P(ReduceMany, AgreesWithTheScalarReferenceOnAnyBits) {
         std::vector<const std::byte*> sources;
         for (const Bytes& input : inputs) from.emplace_back(input, kOffsets[from.size() % 3]);
         for (Misplaced& source : from) sources.push_back(source.data());
-        Misplaced first(Bytes(expected.size()), kOffsets[(count + 1) % 3]);
-        Misplaced second(Bytes(expected.size()), kOffsets[(count + 2) % 3]);
-        reduce_many({first.data(), second.data()}, sources, count, type, reduction);
-        ASSERT_EQ(first.values(), expected)
+        Misplaced to(Bytes(expected.size()), kOffsets[(count + 1) % 3]);
+        reduce_many(to.data(), sources, count, type, reduction);
+        ASSERT_EQ(to.values(), expected)
             << core::to_string(type) << ' ' << core::to_string(reduction) << ' ' << count;
-        ASSERT_EQ(second.values(), expected);
-        ASSERT_TRUE(first.is_guarded() && second.is_guarded());
+        ASSERT_TRUE(to.is_guarded());
         for (std::size_t i = 0; i < from.size(); ++i) ASSERT_EQ(from[i].values(), inputs[i]);
       }
     }
@@ -66,9 +64,9 @@ TEST_P(ReduceMany, CuttingABufferChangesNoBit) {
       const std::vector<Bytes> inputs = any_inputs(type, 3, count, random);
       Bytes whole(count * size);
       Bytes cut(count * size);
-      reduce_many({whole.data()}, pointers(inputs), count, type, reduction);
+      reduce_many(whole.data(), pointers(inputs), count, type, reduction);
       for (std::size_t begin = 0; begin < count; begin += 7) {
-        reduce_many({cut.data() + begin * size}, pointers(inputs, begin * size),
+        reduce_many(cut.data() + begin * size, pointers(inputs, begin * size),
                     std::min<std::size_t>(7, count - begin), type, reduction);
       }
       ASSERT_EQ(whole, cut) << core::to_string(type) << ' ' << core::to_string(reduction);
@@ -83,10 +81,8 @@ TEST_P(ReduceMany, ADestinationMayBeAnySource) {
     const Bytes expected = reference_reduce_many(inputs, type, Reduction::kProduct);
     for (std::size_t at = 0; at < inputs.size(); ++at) {
       std::vector<Bytes> used = inputs;
-      Bytes apart(expected.size());
-      reduce_many({apart.data(), used[at].data()}, pointers(used), 77, type, Reduction::kProduct);
+      reduce_many(used[at].data(), pointers(used), 77, type, Reduction::kProduct);
       ASSERT_EQ(used[at], expected) << core::to_string(type) << " over source " << at;
-      ASSERT_EQ(apart, expected) << core::to_string(type);
     }
   }
 }
@@ -99,8 +95,7 @@ TEST_P(ReduceMany, RoundsSumsOfHalvesOnceAtTheEnd) {
   const std::byte* sources[] = {reinterpret_cast<const std::byte*>(&large),
                                 reinterpret_cast<const std::byte*>(&one),
                                 reinterpret_cast<const std::byte*>(&one)};
-  reduce_many({reinterpret_cast<std::byte*>(&sum)}, sources, 1, DataType::kFloat16,
-              Reduction::kSum);
+  reduce_many(reinterpret_cast<std::byte*>(&sum), sources, 1, DataType::kFloat16, Reduction::kSum);
   EXPECT_EQ(sum, 0x6801);
 }
 

@@ -41,6 +41,12 @@ TEST(BenchCommandLine, TakesNcclTestsOptions) {
   EXPECT_EQ(given.door, BenchDoor::kNamed);
 }
 
+TEST(BenchCommandLine, PutsBuffersIntoTheArenaWhenAsked) {
+  EXPECT_EQ(options({}).memory, BenchMemory::kOrdinary);
+  EXPECT_EQ(options({"--memory", "arena"}).memory, BenchMemory::kArena);
+  EXPECT_THAT(refusal({"--memory", "heap"}), HasSubstr("none of ordinary, arena"));
+}
+
 TEST(BenchCommandLine, TakesACodecThroughTheNamedDoor) {
   const AllreduceOptions given = options({"--codec", "twobit:0.5", "-o", "avg"});
   EXPECT_EQ(given.codec, (core::CodecChoice{core::CodecId::kTwobit, 0.5F}));
@@ -65,6 +71,23 @@ TEST(BenchCommandLine, RunsMpiBesideWhereMpiCanDoIt) {
   EXPECT_THAT(refusal({"--backend", "mpi", "-t", "half"}), HasSubstr("goes with integers"));
   EXPECT_THAT(refusal({"--backend", "mpi", "-o", "avg"}), HasSubstr("goes with integers"));
   EXPECT_THAT(refusal({"--backend", "nccl"}), HasSubstr("'nccl' is none of gloo, mpi"));
+}
+
+TEST(BenchCommandLine, TakesAListOfSizes) {
+  EXPECT_THAT(options({"--sizes", "4K,64,1M"}).counts, ElementsAre(1024, 16, 262144));
+  EXPECT_THAT(refusal({"--sizes", "4K,2"}), HasSubstr("one float32 has 4 bytes"));
+  EXPECT_THAT(refusal({"--sizes", "4K,many"}), HasSubstr("--sizes"));
+  EXPECT_THAT(refusal({"--sizes", "4K", "-b", "4K"}), HasSubstr("--sizes"));
+}
+
+TEST(BenchCommandLine, MeasuresBackToBackAlone) {
+  const AllreduceOptions given = options({"--back-to-back", "--budget", "0.5"});
+  EXPECT_TRUE(given.back_to_back);
+  EXPECT_EQ(given.budget_s, 0.5);
+  EXPECT_THAT(refusal({"--budget", "1"}), HasSubstr("goes with --back-to-back"));
+  EXPECT_THAT(refusal({"--back-to-back", "--backend", "gloo"}), HasSubstr("alone"));
+  EXPECT_THAT(refusal({"--back-to-back", "--repetitions", "2"}), HasSubstr("alone"));
+  EXPECT_THAT(refusal({"--back-to-back", "--budget", "0"}), HasSubstr("--budget"));
 }
 
 TEST(BenchCommandLine, RoundsSizesDownToWholeElementsOnce) {

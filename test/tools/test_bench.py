@@ -153,14 +153,31 @@ def test_the_named_door_works_as_well():
 
 
 @needs_launcher
-def test_json_lines_say_what_was_run():
-    lines = [json.loads(line) for line in launched(3, *SMALL, "--json")]
+@pytest.mark.parametrize("memory", ["ordinary", "arena"])
+def test_json_lines_say_what_was_run(memory):
+    lines = [json.loads(line) for line in launched(3, *SMALL, "--json", "--memory", memory)]
     assert [line["bytes"] for line in lines] == SIZES
     for line in lines:
         assert (line["ranks"], line["hosts"], line["wrong"]) == (3, 1, 0)
         assert (line["iterations"], line["repetitions"]) == (3, 1)
+        assert line["memory"] == memory
         assert 0 < line["min_us"] <= line["time_us"]
         assert line["busbw"] == pytest.approx(line["algbw"] * 4 / 3)
+
+
+@needs_launcher
+def test_iterations_run_back_to_back(tmp_path):
+    trace = tmp_path / "trace"
+    words = ["allreduce", "--sizes", "4K,1M", "--back-to-back", "--trace", str(trace), "--json"]
+    for pace in (["-n", "3"], ["--budget", "0.05"]):
+        lines = [json.loads(line) for line in launched(2, *words, *pace)]
+        assert [(line["bytes"], line["wrong"]) for line in lines] == [(4096, 0), (1 << 20, 0)]
+        for line in lines:
+            assert 0 < line["min_us"] <= line["time_us"] <= line["max_us"]
+            assert line["cpu_us"] > 0
+            assert line["iterations"] == 3 if "-n" in pace else line["iterations"] >= 2
+        traced = len(trace.read_text().splitlines())
+        assert traced == sum(line["iterations"] for line in lines)
 
 
 @needs_launcher

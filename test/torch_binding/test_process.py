@@ -90,6 +90,27 @@ assert sum(int(batch.sum()) for batch in loader) == 190
     assert done.returncode == 0, done.stderr
 
 
+# The tensors of the parent are not the child's to use, but it may drop them.
+def test_child_of_fork_leaves_shared_memory_alone():
+    program = """
+import gc, os, torch, fasthorovod.torch as hvd
+hvd.init()
+kept = hvd.empty_shared(100_000).fill_(3)
+child = os.fork()
+if child == 0:
+    del kept
+    gc.collect()
+    torch.ones(1_000_000)
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+assert status == 0, status
+assert (hvd.allreduce_(kept, op=hvd.Sum) == 6).all()
+hvd.shutdown()
+"""
+    reports = run_ranks(2, [sys.executable, "-c", program], 60)
+    assert [report.status for report in reports] == [0, 0], describe(reports)
+
+
 def test_wrong_settings_are_a_value_error():
     done = run(
         """

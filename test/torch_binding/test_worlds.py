@@ -15,6 +15,7 @@ MODULES = [
     "checks_compression",
     "checks_delayed",
     "checks_process_sets",
+    "checks_shared_memory",
 ]
 TIME_LIMIT = 300  # seconds for one world; half a minute on two idle cores
 

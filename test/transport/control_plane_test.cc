@@ -237,6 +237,38 @@ TEST(ControlPlane, PacesFlowsToOtherHostsOnBothEnds) {
   EXPECT_GT(rate_of(near.second[0]), 12'500'000U);
 }
 
+// Every Linux has reno, and lets everybody use it.
+TEST(ControlPlane, UsesTheChosenCongestionControlOnBothEnds) {
+  World world(Mode::kByHand, 2);
+  const auto ranks =
+      world.start_all(0, [](core::Config& config) { config.tcp_congestion = "reno"; });
+  const auto control_of = [](const FileDescriptor& socket) {
+    std::array<char, 16> name{};
+    socklen_t length = name.size();
+    EXPECT_EQ(::getsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &length), 0);
+    return std::string(name.data());
+  };
+  ranks[0]->on_owner([](ControlPlane& plane) { plane.open_flows(1, 1); });
+  ranks[1]->on_owner([](ControlPlane& plane) { plane.open_flows(0, 1); });
+  const auto left = ranks[0]->take_flows(1, 1);
+  const auto right = ranks[1]->take_flows(0, 1);
+  ASSERT_EQ(left.size() + right.size(), 2U);
+  EXPECT_EQ(control_of(left[0]), "reno");
+  EXPECT_EQ(control_of(right[0]), "reno");
+}
+
+TEST(ControlPlane, SaysWhichCongestionControlsThereAre) {
+  LogLines log;
+  core::Config config;
+  config.tcp_congestion = "no-such-thing";
+  const auto plane = ControlPlane::connect(config, 0, log.log());
+  ASSERT_FALSE(plane);
+  EXPECT_EQ(plane.error().code, core::ErrorCode::kInvalidArgument);
+  EXPECT_THAT(plane.error().message,
+              ::testing::AllOf(HasSubstr("FASTHOROVOD_TCP_CONGESTION=\"no-such-thing\""),
+                               HasSubstr("reno")));
+}
+
 TEST(ControlPlane, KnowsHowManyFlowsEachPairShares) {
   World world(Mode::kByHand, 3);
   const auto ranks = world.start_all(0, [](core::Config& config) {

@@ -119,6 +119,15 @@ bool FakeChunkWork::has_work(int peer) const {
   return queue != queues_.end() && !queue->second.empty();
 }
 
+Backlog FakeChunkWork::backlog(int peer) const {
+  const std::lock_guard lock(mutex_);
+  const auto queue = queues_.find(peer);
+  if (queue == queues_.end() || queue->second.empty()) return {};
+  Backlog backlog{.next = queue->second.front().payload.size()};
+  for (const Outgoing& chunk : queue->second) backlog.untaken += chunk.payload.size();
+  return backlog;
+}
+
 void FakeChunkWork::sent(const ChunkTicket& ticket) {
   const std::lock_guard lock(mutex_);
   EXPECT_EQ(in_flight_.erase({ticket.operation, ticket.transfer}), 1U);

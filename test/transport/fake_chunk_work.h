@@ -62,6 +62,7 @@ class FakeChunkWork final : public ChunkWork {
 
   std::optional<OutgoingChunk> take(int peer) override;
   [[nodiscard]] bool has_work(int peer) const override;
+  [[nodiscard]] Backlog backlog(int peer) const override;
   void sent(const ChunkTicket& ticket) override;
   core::Result<Arrival> arrive(int peer, const FrameHeader& header) override;
   void absorb(const ChunkTicket& ticket, std::uint64_t offset,

@@ -23,12 +23,15 @@ struct AllreduceOptions {
   core::DataType type = core::DataType::kFloat32;
   core::Reduction reduction = core::Reduction::kSum;
   BenchDoor door = BenchDoor::kOrdered;
-  core::CodecChoice codec{};  // of our own engine alone
+  core::CodecChoice codec{};                    // of our own engine alone
+  BenchMemory memory = BenchMemory::kOrdinary;  // likewise
   int iterations = 20;
   int warm_up = 5;
-  int repetitions = 0;  // at least 1 when it runs; 0: not said
-  bool json = false;    // one JSON object a line instead of the table
-  std::string trace{};  // a file, "-" for standard output, or "" for none
+  int repetitions = 0;        // at least 1 when it runs; 0: not said
+  bool back_to_back = false;  // nothing between iterations, see back_to_back.h
+  double budget_s = 0;        // then, not 0: as many iterations as fit in these seconds
+  bool json = false;          // one JSON object a line instead of the table
+  std::string trace{};        // a file, "-" for standard output, or "" for none
 };
 
 /// Runs all sizes on this rank and prints on rank 0. The first contestant is the one whose times

@@ -23,6 +23,8 @@ constexpr Choice<core::Reduction> kReductions[] = {{"sum", core::Reduction::kSum
                                                    {"avg", core::Reduction::kAverage}};
 constexpr Choice<BenchDoor> kDoors[] = {{"ordered", BenchDoor::kOrdered},
                                         {"named", BenchDoor::kNamed}};
+constexpr Choice<BenchMemory> kMemories[] = {{"ordinary", BenchMemory::kOrdinary},
+                                             {"arena", BenchMemory::kArena}};
 
 std::vector<Choice<core::DataType>> types() {
   std::vector<Choice<core::DataType>> all;
@@ -76,5 +78,11 @@ core::Result<BenchDoor> parse_door(std::string_view text) {
 }
 
 std::string_view door_name(BenchDoor door) { return name_in<BenchDoor>(kDoors, door); }
+
+core::Result<BenchMemory> parse_memory(std::string_view text) {
+  return choose<BenchMemory>("--memory", text, kMemories);
+}
+
+std::string_view memory_name(BenchMemory memory) { return name_in<BenchMemory>(kMemories, memory); }
 
 }  // namespace fasthorovod::tools

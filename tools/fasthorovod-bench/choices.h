@@ -15,6 +15,12 @@ enum class BenchDoor {
   kNamed,    // as those of fasthorovod.torch: rank 0 finds out who is ready
 };
 
+/// Where the engine's buffers are.
+enum class BenchMemory {
+  kOrdinary,  // this process's own
+  kArena,     // what the ranks of a host share
+};
+
 // Errors list the words that are allowed.
 
 /// Torch's names, "float32", and half, float and double, as nccl-tests has them.
@@ -27,5 +33,9 @@ std::string_view reduction_name(core::Reduction reduction);
 /// ordered or named.
 core::Result<BenchDoor> parse_door(std::string_view text);
 std::string_view door_name(BenchDoor door);
+
+/// ordinary or arena.
+core::Result<BenchMemory> parse_memory(std::string_view text);
+std::string_view memory_name(BenchMemory memory);
 
 }  // namespace fasthorovod::tools

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kMostIterations = 1'000'000;
 constexpr int kMostRepetitions = 1000;
+constexpr double kMostSeconds = 86400;
 constexpr std::int64_t kMostFactor = 1'000'000'000;
 constexpr int kRepetitionsBesideOthers = 5;
 constexpr const char* kStandardOutput = "-";
@@ -47,11 +48,13 @@ struct Texts {
   std::string first = "4K";
   std::string last = "64M";
   std::int64_t factor = 4;
-  std::string increment;  // empty: by the factor
+  std::string increment;             // empty: by the factor
+  std::vector<std::string> sizes{};  // not empty: these in place of all of the above
   std::string type = "float32";
   std::string reduction = "sum";
   std::string door;  // empty: ordered, or named with a codec
   std::string codec = "none";
+  std::string memory = "ordinary";
   std::vector<std::string> backends;
 };
 
@@ -78,6 +81,9 @@ void declare_sizes(CLI::App& command, Texts& texts) {
           ->capture_default_str();
   command.add_option("-i,--stepbytes", texts.increment, "bytes between sizes, in place of -f")
       ->excludes(factor);
+  command.add_option("--sizes", texts.sizes, "these sizes instead, e.g. 4K,1M,64M")
+      ->delimiter(',')
+      ->excludes("--minbytes", "--maxbytes", "--stepfactor", "--stepbytes");
 }
 
 void declare_operation(CLI::App& command, Texts& texts) {
@@ -92,6 +98,11 @@ void declare_operation(CLI::App& command, Texts& texts) {
                      "ordered, as calls of torch.distributed, or named, as those of "
                      "fasthorovod.torch, which rank 0 negotiates; [ordered, with --codec named]");
   command.add_option("--codec", texts.codec, codec_help())->capture_default_str();
+  command
+      .add_option("--memory", texts.memory,
+                  "where our buffers are: ordinary, or arena, the memory that the ranks of a host "
+                  "share")
+      ->capture_default_str();
 }
 
 void declare_measurement(CLI::App& command, Texts& texts, BenchCommandLine& line) {
@@ -119,13 +130,35 @@ void declare_measurement(CLI::App& command, Texts& texts, BenchCommandLine& line
                   "the command and its own options, for --backend mpi, which rank 0 starts; they "
                   "say where MPI's processes run")
       ->capture_default_str();
+  command.add_flag("--back-to-back", options.back_to_back,
+                   "nothing between the iterations; results are checked before and after them");
+  command
+      .add_option("--budget", options.budget_s,
+                  "with --back-to-back: seconds for the iterations of a size, in place of -n")
+      ->check(CLI::Range(0.001, kMostSeconds));
   command.add_flag("--json", options.json, "one JSON object a line");
   command.add_option("--trace", options.trace,
                      "also write one line for each iteration (size, iteration, microseconds) to "
                      "a file, or to standard output (-)");
 }
 
+core::Result<std::vector<std::uint64_t>> listed_sizes(const Texts& texts,
+                                                      std::size_t element_bytes) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& text : texts.sizes) {
+    core::Result<std::uint64_t> size = parse_size(text);
+    if (!size) return std::move(size).error().with_context("--sizes");
+    if (*size < element_bytes) {
+      return bad_option(
+          fmt::format("--sizes: one {} has {} bytes, {} is less", texts.type, element_bytes, text));
+    }
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
 core::Result<std::vector<std::uint64_t>> sizes_of(const Texts& texts, std::size_t element_bytes) {
+  if (!texts.sizes.empty()) return listed_sizes(texts, element_bytes);
   core::Result<std::uint64_t> first = parse_size(texts.first);
   if (!first) return std::move(first).error().with_context("--minbytes");
   core::Result<std::uint64_t> last = parse_size(texts.last);
@@ -146,8 +179,11 @@ core::Status read_operation(const Texts& texts, AllreduceOptions& options) {
   if (!type) return std::move(type).error();
   core::Result<core::Reduction> reduction = parse_reduction(texts.reduction);
   if (!reduction) return std::move(reduction).error();
+  core::Result<BenchMemory> memory = parse_memory(texts.memory);
+  if (!memory) return std::move(memory).error();
   options.type = *type;
   options.reduction = *reduction;
+  options.memory = *memory;
   return {};
 }
 
@@ -193,11 +229,26 @@ core::Status read_backends(const Texts& texts, BenchCommandLine& line) {
   return {};
 }
 
+core::Status check_back_to_back(const BenchCommandLine& line) {
+  const AllreduceOptions& options = line.allreduce;
+  if (!options.back_to_back) {
+    return options.budget_s > 0 ? core::Status(bad_option("--budget goes with --back-to-back"))
+                                : core::Status();
+  }
+  if (line.gloo || line.mpi || options.repetitions > 1) {
+    return bad_option(
+        "--back-to-back measures FastHorovod alone, once: it goes without --backend "
+        "and --repetitions");
+  }
+  return {};
+}
+
 core::Status read_texts(const Texts& texts, BenchCommandLine& line) {
   AllreduceOptions& options = line.allreduce;
   core::Status done = read_operation(texts, options);
   if (done) done = read_codec(texts, options);
   if (done) done = read_backends(texts, line);
+  if (done) done = check_back_to_back(line);
   if (!done) return done;
   if (options.json && options.trace == kStandardOutput) {
     return bad_option("--trace - and --json do not both fit on standard output; name a file");

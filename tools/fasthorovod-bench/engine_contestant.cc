@@ -10,32 +10,46 @@
 #include "tools/fasthorovod-bench/lineup.h"
 
 namespace fasthorovod::tools {
-core::Result<ops::Handle> EngineContestant::submit(const Turn& turn) {
-  if (door_ == BenchDoor::kNamed) {
-    ops::Submission submission;
-    submission.request.name = fmt::format("{} {} of {}", core::to_string(turn.reduction),
-                                          core::to_string(turn.type), turn.count);
-    submission.request.type = turn.type;
-    submission.request.reduction = turn.reduction;
-    submission.request.codec = codec_;
-    submission.request.shape = {static_cast<std::int64_t>(turn.count)};
-    submission.input = values_.data();
-    submission.output = values_.data();
-    return engine_.submit(std::move(submission));
-  }
+core::Status EngineContestant::run_named(const Turn& turn) {
+  ops::Submission submission;
+  submission.request.name = fmt::format("{} {} of {}", core::to_string(turn.reduction),
+                                        core::to_string(turn.type), turn.count);
+  submission.request.type = turn.type;
+  submission.request.reduction = turn.reduction;
+  submission.request.codec = codec_;
+  submission.request.shape = {static_cast<std::int64_t>(turn.count)};
+  submission.input = values_.data();
+  submission.output = values_.data();
+  const core::Result<ops::Handle> handle = engine_.submit(std::move(submission));
+  return handle ? handle->wait() : handle.error();
+}
+
+core::Status EngineContestant::run_ordered(const Turn& turn) {
   ops::OrderedOperation operation;
   operation.type = turn.type;
   operation.reduction = turn.reduction;
   operation.input = values_;
   operation.output = values_;
-  operation.title = fmt::format("all-reduce of {} {}", turn.count, core::to_string(turn.type));
-  return engine_.submit_ordered(std::move(operation));
+  return engine_.run(std::move(operation));
+}
+
+core::Result<std::span<std::byte>> EngineContestant::make_room(const Turn& turn) {
+  const std::size_t bytes = turn.count * core::size_of(turn.type);
+  if (bytes == values_.size()) return values_;
+  if (memory_ == BenchMemory::kOrdinary) {
+    ordinary_.resize(bytes);
+    return values_ = ordinary_;
+  }
+  values_ = {};
+  shared_.reset();
+  auto shared = engine_.shared_memory(bytes);
+  if (!shared) return std::move(shared).error();
+  shared_ = *std::move(shared);
+  return values_ = {shared_.get(), bytes};
 }
 
 core::Status EngineContestant::allreduce(const Turn& turn) {
-  core::Result<ops::Handle> handle = submit(turn);
-  if (!handle) return std::move(handle).error();
-  return handle->wait();
+  return door_ == BenchDoor::kNamed ? run_named(turn) : run_ordered(turn);
 }
 
 Pattern EngineContestant::own(const Turn& turn) const {
@@ -53,7 +67,7 @@ Pattern EngineContestant::expected(const Turn& turn) const {
 core::Result<std::vector<Sample>> EngineContestant::take(const Turn& turn) {
   const Pattern own_values = own(turn);
   const Pattern right_values = expected(turn);
-  values_.resize(turn.count * core::size_of(turn.type));
+  if (auto room = make_room(turn); !room) return std::move(room).error();
   Lineup lineup(engine_);
   for (int i = -turn.warm_up; i < turn.iterations; ++i) {
     fill(values_, own_values);

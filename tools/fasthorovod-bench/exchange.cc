@@ -19,9 +19,9 @@ core::Result<std::vector<double>> exchange_numbers(ops::Engine& engine,
   operation.input = std::as_bytes(std::span(all));
   operation.output = std::as_writable_bytes(std::span(all));
   operation.title = "exchange between iterations";
-  core::Result<ops::Handle> handle = engine.submit_ordered(std::move(operation));
-  if (!handle) return std::move(handle).error();
-  if (core::Status status = handle->wait(); !status) return std::move(status).error();
+  if (core::Status status = engine.run(std::move(operation)); !status) {
+    return std::move(status).error();
+  }
   return all;
 }
 

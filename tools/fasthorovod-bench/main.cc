@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "ops/engine.h"
 #include "tools/fasthorovod-bench/allreduce.h"
+#include "tools/fasthorovod-bench/back_to_back_run.h"
 #include "tools/fasthorovod-bench/command_line.h"
 #include "tools/fasthorovod-bench/engine_contestant.h"
 #include "tools/fasthorovod-bench/engine_steps.h"
@@ -74,7 +75,8 @@ Result<std::uint64_t> run_allreduce(const tools::BenchCommandLine& line, const C
   auto engine = fasthorovod::ops::Engine::start(config, 0, log);
   if (!engine) return std::move(engine).error();
   if (auto met = meet(others, **engine); !met) return std::move(met).error();
-  tools::EngineContestant ours(**engine, line.allreduce.door, line.allreduce.codec);
+  tools::EngineContestant ours(**engine, line.allreduce);
+  if (line.allreduce.back_to_back) return tools::run_back_to_back(**engine, ours, line.allreduce);
   std::vector<tools::Contestant*> contestants{&ours};
   if (others.gloo != nullptr) contestants.push_back(others.gloo.get());
   if (others.mpi != nullptr) contestants.push_back(others.mpi.get());

@@ -41,13 +41,17 @@ double Report::bus_factor() const {
   return world_.size == 1 ? 1.0 : 2.0 * (world_.size - 1) / world_.size;
 }
 
+std::string Report::rounds() const {
+  if (options_.budget_s > 0) return fmt::format("{} s a size, back to back", options_.budget_s);
+  return fmt::format("repetitions {} of {} iterations{}", options_.repetitions, options_.iterations,
+                     options_.back_to_back ? ", back to back" : "");
+}
+
 void Report::heading() const {
   if (options_.json) return;
-  fmt::print(
-      "# all-reduce in place: ranks {}, hosts {}, door {}, codec {}, repetitions {} of {} "
-      "iterations\n",
-      world_.size, world_.host_names.size(), door_name(options_.door),
-      core::to_string(options_.codec), options_.repetitions, options_.iterations);
+  fmt::print("# all-reduce in place: ranks {}, hosts {}, door {}, codec {}, memory {}, {}\n",
+             world_.size, world_.host_names.size(), door_name(options_.door),
+             core::to_string(options_.codec), memory_name(options_.memory), rounds());
   fmt::print("#{:>12} {:>13} {:>9} {:>7} {:>11} {:>8} {:>8} {:>7}{}\n", "size", "count", "type",
              "redop", "time", "algbw", "busbw", "#wrong",
              compares() ? fmt::format(" {:>12} {:>10}", "backend", "ours/it") : "");
@@ -93,12 +97,18 @@ void Report::print_json_row(const Row& row, double algbw) const {
                                  {"wrong", row.summary.wrong},
                                  {"backend", row.contestant},
                                  {"door", door_name(options_.door)},
+                                 {"memory", memory_name(options_.memory)},
                                  {"codec", core::to_string(options_.codec)},
                                  {"ranks", world_.size},
                                  {"hosts", world_.host_names.size()},
                                  {"iterations", options_.iterations},
                                  {"repetitions", options_.repetitions}};
   if (row.ratio) line["ratio"] = *row.ratio;
+  if (row.back_to_back) {
+    line["iterations"] = row.back_to_back->iterations;
+    line["max_us"] = row.back_to_back->most_us;
+    line["cpu_us"] = row.back_to_back->cpu_us;
+  }
   fmt::print("{}\n", line.dump());
 }
 

@@ -2,6 +2,7 @@
 // Thread: owner.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -17,12 +18,20 @@
 
 namespace fasthorovod::tools {
 
+/// What only a back-to-back measurement has.
+struct BackToBackFigures {
+  double most_us = 0;  // the slowest iteration
+  double cpu_us = 0;   // processor time of an iteration, of all ranks
+  std::size_t iterations = 0;
+};
+
 /// One contestant at one size.
 struct Row {
   std::uint64_t count = 0;
   std::string_view contestant;
   Summary summary;
   std::optional<double> ratio{};  // the first contestant's time by this one's
+  std::optional<BackToBackFigures> back_to_back{};
 };
 
 class Report final {
@@ -49,6 +58,7 @@ class Report final {
          const AllreduceOptions& options);
   [[nodiscard]] bool compares() const { return contestants_.size() > 1; }
   [[nodiscard]] double bus_factor() const;
+  [[nodiscard]] std::string rounds() const;
   void print_table_row(const Row& row, double algbw) const;
   void print_json_row(const Row& row, double algbw) const;
   void print_comparison(std::string_view contestant) const;

@@ -7,6 +7,12 @@
 #include <utility>
 
 namespace fasthorovod::torch_binding {
+namespace {
+
+// Larger calls gain nothing from being run by their caller.
+constexpr std::size_t kMostBytesRun = std::size_t{1} << 20;
+
+}  // namespace
 
 EngineBackend::EngineBackend(Group group, EngineHolder& holder)
     : Backend(group.rank, group.size),
@@ -45,17 +51,22 @@ void EngineBackend::check_open() const {
                    "this process group was shut down or aborted");
 }
 
+// Under order_.
+c10::intrusive_ptr<EngineWork> EngineBackend::make_work(Call call) {
+  call.sequence = ++sequence_;
+  return c10::make_intrusive<EngineWork>(
+      rank_, std::move(call),
+      [pending = pending_](const core::Status& status) { pending->settled(status); });
+}
+
 c10::intrusive_ptr<c10d::Work> EngineBackend::submit(CallBuilder builder) {
   check_open();
   std::vector<ops::Handle> handles;
   c10::intrusive_ptr<EngineWork> work;
   {
     const std::lock_guard order(order_);
-    builder.call.sequence = ++sequence_;
     const auto time_limit = builder.call.time_limit;
-    work = c10::make_intrusive<EngineWork>(
-        rank_, std::move(builder.call),
-        [pending = pending_](const core::Status& status) { pending->settled(status); });
+    work = make_work(std::move(builder.call));
     for (ops::OrderedOperation& operation : builder.operations) {
       operation.group = group_.id;
       operation.time_limit = time_limit;
@@ -66,6 +77,25 @@ c10::intrusive_ptr<c10d::Work> EngineBackend::submit(CallBuilder builder) {
   }
   pending_->began();
   work->start(std::move(handles), *group_.running->completions);
+  return work;
+}
+
+// The caller will wait for it at once; small calls then do without other threads.
+c10::intrusive_ptr<c10d::Work> EngineBackend::run(CallBuilder builder) {
+  const bool is_small =
+      builder.operations.size() == 1 && builder.operations.front().output.size() <= kMostBytesRun;
+  if (!is_small) return submit(std::move(builder));
+  check_open();
+  ops::OrderedOperation operation = std::move(builder.operations.front());
+  operation.group = group_.id;
+  operation.time_limit = builder.call.time_limit;
+  c10::intrusive_ptr<EngineWork> work;
+  {
+    const std::lock_guard order(order_);
+    work = make_work(std::move(builder.call));
+  }
+  pending_->began();
+  work->settle_with(group_.running->engine->run(std::move(operation)));
   return work;
 }
 

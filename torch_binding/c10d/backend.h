@@ -92,7 +92,9 @@ class EngineBackend final : public c10d::Backend {
 
  private:
   [[nodiscard]] std::chrono::milliseconds limit(std::chrono::milliseconds given) const;
+  c10::intrusive_ptr<EngineWork> make_work(Call call);
   WorkPtr submit(CallBuilder builder);
+  WorkPtr run(CallBuilder builder);
   WorkPtr submit_message(CallBuilder builder, ops::Message message, bool sends);
   WorkPtr submit_empty(int peer, std::uint32_t tag, std::chrono::milliseconds time_limit,
                        bool sends);

@@ -17,7 +17,7 @@ c10::intrusive_ptr<c10d::Work> EngineBackend::allreduce(Tensors& tensors,
   CallBuilder builder(OpType::ALLREDUCE, "fasthorovod:all_reduce", limit(options.timeout));
   builder.call.inputs = builder.call.results = tensors;
   builder.all_reduce(tensor, reducing(options.reduceOp));
-  return submit(std::move(builder));
+  return options.asyncOp ? submit(std::move(builder)) : run(std::move(builder));
 }
 
 c10::intrusive_ptr<c10d::Work> EngineBackend::allreduce_coalesced(

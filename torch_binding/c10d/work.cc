@@ -109,6 +109,11 @@ void EngineWork::start(std::vector<ops::Handle> handles, CompletionThread& compl
                 });
 }
 
+void EngineWork::settle_with(core::Status outcome) {
+  ran_ = std::move(outcome);
+  settle();
+}
+
 void EngineWork::advance() {
   std::call_once(advanced_, [this] {
     const auto next = std::exchange(call_.next, nullptr);
@@ -173,6 +178,7 @@ void EngineWork::wait_for(const std::vector<ops::Handle>& handles,
 }
 
 core::Status EngineWork::outcome_of_handles() const {
+  if (!ran_) return ran_;
   core::Status status = first_failure(handles_);
   if (status && has_next_) status = next_started_;
   return status ? first_failure(next_handles_) : status;

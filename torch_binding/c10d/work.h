@@ -57,6 +57,8 @@ class EngineWork final : public c10d::Work {
 
   /// Waits for these from now on. Once.
   void start(std::vector<ops::Handle> handles, CompletionThread& completions);
+  /// Instead of that: the call is over, with this outcome.
+  void settle_with(core::Status outcome);
 
   bool isSuccess() const override;
   int sourceRank() const override;
@@ -82,6 +84,7 @@ class EngineWork final : public c10d::Work {
   Call call_;
   Settled settled_;
   std::vector<ops::Handle> handles_;
+  core::Status ran_;  // the outcome of a call without handles
   const bool has_next_;
   std::once_flag advanced_;
   core::Status next_started_;  // written by advance(), as the next one

@@ -73,6 +73,7 @@ from .mpi_ops import (
 from .optimizer import DistributedOptimizer
 from .optimizer_state import broadcast_optimizer_state
 from .process_sets import add_process_set, remove_process_set
+from .shared_memory import empty_shared, shared_allocator
 
 __all__ = [
     "Average",
@@ -108,6 +109,7 @@ __all__ = [
     "cross_size",
     "cuda_built",
     "ddl_built",
+    "empty_shared",
     "global_process_set",
     "gloo_built",
     "gloo_enabled",
@@ -130,6 +132,7 @@ __all__ = [
     "remove_process_set",
     "rocm_built",
     "rules",
+    "shared_allocator",
     "shutdown",
     "size",
     "synchronize",
