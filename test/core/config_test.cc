@@ -267,7 +267,7 @@ TEST(Config, DescribesEverySettingOnce) {
     EXPECT_FALSE(setting.allowed.empty()) << setting.name;
     EXPECT_FALSE(setting.meaning.empty()) << setting.name;
   }
-  EXPECT_EQ(names.size(), 22u);
+  EXPECT_EQ(names.size(), 23u);
 }
 
 TEST(Config, ReadsTheEnvironmentOfThisProcess) {
