@@ -180,7 +180,7 @@ void OrderedJob::sum_gathered() {
   for (std::size_t rank = 0; rank < sources.size(); ++rank) {
     sources[rank] = buffer_.data() + rank * bytes;
   }
-  reduce_many({operation_.output.data()}, sources, bytes / core::size_of(operation_.type),
+  reduce_many(operation_.output.data(), sources, bytes / core::size_of(operation_.type),
               operation_.type, operation_.reduction);
 }
 
