@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, RunAt,
 TEST_P(RunAt, ReducesEverywhere) {
   run([](Engine& engine, Caller& caller) {
     const auto size = static_cast<float>(engine.world().size);
-    for (const std::size_t count : {0, 1, 7, 1024, 1001, 20'000, 262'144}) {
+    for (const std::size_t count : {0U, 1U, 7U, 1024U, 1001U, 20'000U, 262'144U}) {
       const Floats input(count, static_cast<float>(engine.world().rank + 1));
       Floats output(count);
       OrderedOperation sum = call(OrderedKind::kAllreduce, input, output);
@@ -126,7 +126,7 @@ TEST_P(RunAt, ManyInARow) {
 
 TEST_P(RunAt, AllRanksGetTheSameBits) {
   run([](Engine& engine, Caller& caller) {
-    for (const std::size_t count : {5, 1000, 40'000}) {
+    for (const std::size_t count : {5U, 1000U, 40'000U}) {
       Floats values = numbers_of(engine.world().rank, count);
       expect_success(caller(call(OrderedKind::kAllreduce, values, values)));
       Floats all(count * static_cast<std::size_t>(engine.world().size));
