@@ -122,7 +122,8 @@ def test_the_table_has_the_columns_of_nccl_tests():
     assert [row[:4] for row in table] == [[str(s), str(s // 4), "float32", "sum"] for s in SIZES]
     for row in table:
         size, time_us, algbw, busbw = (float(row[at]) for at in (0, 4, 5, 6))
-        assert algbw == pytest.approx(size / time_us / 1000, abs=0.001)
+        rounding = 0.005 / time_us  # of the time that is printed, relative
+        assert algbw == pytest.approx(size / time_us / 1000, rel=rounding, abs=0.001)
         assert busbw == pytest.approx(algbw, abs=0.002)  # of two ranks
         assert row[7] == "0"
     assert any("Wrong values" in line and line.endswith("0 OK") for line in lines)
@@ -190,7 +191,7 @@ def test_the_trace_has_a_line_for_each_iteration(tmp_path):
     ]
     for row in table:
         times = sorted(float(time_us) for size, _, time_us in lines if size == row[0])
-        assert times[0] <= float(row[4]) <= times[-1]
+        assert times[0] - 0.005 <= float(row[4]) <= times[-1] + 0.005
 
 
 def test_a_trace_goes_to_standard_output_or_nowhere():

@@ -74,7 +74,7 @@ void Report::row(const Row& row) {
 }
 
 void Report::print_table_row(const Row& row, double algbw) const {
-  fmt::print("{:>13} {:>13} {:>9} {:>7} {:>11.1f} {:>8.3f} {:>8.3f} {:>7}",
+  fmt::print("{:>13} {:>13} {:>9} {:>7} {:>11.2f} {:>8.3f} {:>8.3f} {:>7}",
              row.count * core::size_of(options_.type), row.count, core::to_string(options_.type),
              reduction_name(options_.reduction), row.summary.median_us, algbw, algbw * bus_factor(),
              row.summary.wrong);
