@@ -8,6 +8,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <chrono>
+#include <thread>
 #include <tuple>
 
 #include "core/clock.h"
@@ -328,6 +330,9 @@ TEST(ControlPlane, SocketsOfFlowsAreNonBlockingAndClosedOnExec) {
     EXPECT_EQ(value, 1);
     ::getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &value, &length);
     EXPECT_EQ(value, 1);
+    // What was sent last may take a moment to be acknowledged.
+    const core::TimePoint limit = core::Clock::now() + std::chrono::seconds(10);
+    while (unanswered_for(fd).count() != 0 && core::Clock::now() < limit) std::this_thread::yield();
     EXPECT_EQ(unanswered_for(fd).count(), 0);
   }
 }
