@@ -9,7 +9,6 @@
 #endif
 
 namespace fasthorovod::ops {
-namespace {}  // namespace
 
 void relax() {
 #if defined(__x86_64__)

@@ -44,14 +44,17 @@ bool Worker::try_take() {
 
 void Worker::serve() {
   std::unique_lock lock(mutex_);
-  while (!queue_.empty()) {
-    const std::function<void()> function = std::move(queue_.front());
-    queue_.pop_front();
-    wanted_.store(!queue_.empty());
-    lock.unlock();
-    function();
-    lock.lock();
-  }
+  while (!queue_.empty()) run_next(lock);
+}
+
+// Lets go of the lock meanwhile.
+void Worker::run_next(std::unique_lock<std::mutex>& lock) {
+  const std::function<void()> function = std::move(queue_.front());
+  queue_.pop_front();
+  wanted_.store(!queue_.empty());
+  lock.unlock();
+  function();
+  lock.lock();
 }
 
 void Worker::give_back() {
@@ -70,13 +73,8 @@ void Worker::run() {
     changed_.wait(
         lock, [this] { return driver_ == std::thread::id() && (stopping_ || !queue_.empty()); });
     if (queue_.empty()) return;
-    const std::function<void()> function = std::move(queue_.front());
-    queue_.pop_front();
-    wanted_.store(!queue_.empty());
     busy_ = true;
-    lock.unlock();
-    function();
-    lock.lock();
+    run_next(lock);
     busy_ = false;
   }
 }

@@ -43,6 +43,7 @@ class Worker final {
 
  private:
   void run();
+  void run_next(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool is_own_thread() const;
 
   std::mutex mutex_;

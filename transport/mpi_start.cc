@@ -15,8 +15,7 @@ core::Result<Secret> secret_of(const MpiWord& word, const core::Config& config, 
   if (config.rank == 0) {
     log.info(
         "no FASTHOROVOD_SECRET_FILE: rank 0 made a secret and sent it to the other ranks by MPI; "
-        "it "
-        "keeps out who cannot read MPI's messages, and nobody else");
+        "it keeps out who cannot read MPI's messages, and nobody else");
   }
   return Secret::from_bytes(std::as_bytes(std::span(word.secret)));
 }

@@ -53,6 +53,13 @@ TEST(EngineProcesses, SumAcrossRealProcessesWithDifferentLanes) {
   EXPECT_EQ(codes, Codes(4, 0));
 }
 
+void expect_only_killed(int victim, const Codes& codes) {
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(codes[static_cast<std::size_t>(rank)], rank == victim ? 128 + SIGKILL : 0)
+        << "rank " << rank;
+  }
+}
+
 // Every survivor names the rank that died, whichever it was, whatever it was doing: on one host, or
 // with several lanes between hosts.
 class KilledRank : public ::testing::TestWithParam<std::tuple<int, int>> {
@@ -88,10 +95,7 @@ TEST_P(KilledRank, IsNamedByEverySurvivor) {
         FAIL() << "nobody noticed";
       },
       options());
-  for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(codes[static_cast<std::size_t>(rank)], rank == victim ? 128 + SIGKILL : 0)
-        << "rank " << rank;
-  }
+  expect_only_killed(victim, codes);
 }
 
 // The same through the ordered door, with a message that nobody will ever send.
@@ -120,10 +124,7 @@ TEST_P(KilledRank, IsNamedByEveryPendingOrderedOperation) {
     FAIL() << "nobody noticed";
   };
   const Codes codes = run_as_processes(3, body, options());
-  for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(codes[static_cast<std::size_t>(rank)], rank == victim ? 128 + SIGKILL : 0)
-        << "rank " << rank;
-  }
+  expect_only_killed(victim, codes);
 }
 
 // The same for callers that run their operations themselves.
@@ -144,10 +145,7 @@ TEST_P(KilledRank, IsNamedToEveryCallerOfRun) {
     FAIL() << "nobody noticed";
   };
   const Codes codes = run_as_processes(3, body, options());
-  for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(codes[static_cast<std::size_t>(rank)], rank == victim ? 128 + SIGKILL : 0)
-        << "rank " << rank;
-  }
+  expect_only_killed(victim, codes);
 }
 
 // Rank 2 leaves in good order, rank 1 fails because of that and ends at once. Rank 0, which calls

@@ -28,6 +28,17 @@ from table import markdown, number, rows, size_text, summary_rows  # noqa: E402
 LIMIT_S = 120
 
 
+def compare(*words):
+    """The comparison, run with these words."""
+    return subprocess.run(
+        [sys.executable, ROOT / "bench/peers/main.py", *words],
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+
+
 def add(results, peer, size, *milliseconds):
     """Repetitions of a peer at a size."""
     for repetition, time_ms in enumerate(milliseconds, 1):
@@ -282,13 +293,7 @@ def test_a_small_comparison_runs(tmp_path):
     words = ["--quick", "--case", "flows-2", "--congestion", "reno", "--largest", "4096"]
     words += [word for peer in peers for word in ("--peer", peer)]
     words += ["--bench", BENCH, "--programs", str(tmp_path), "--out", str(tmp_path / "out")]
-    done = subprocess.run(
-        [sys.executable, ROOT / "bench/peers/main.py", *words],
-        text=True,
-        capture_output=True,
-        check=False,
-        timeout=LIMIT_S,
-    )
+    done = compare(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "failed" not in done.stdout, done.stdout
     lines = [json.loads(line) for line in (tmp_path / "out/results.jsonl").open()]
@@ -301,13 +306,7 @@ def test_a_small_comparison_runs(tmp_path):
 
 def test_wrong_words_are_refused():
     def refusal(*words):
-        done = subprocess.run(
-            [sys.executable, ROOT / "bench/peers/main.py", *words],
-            text=True,
-            capture_output=True,
-            check=False,
-            timeout=LIMIT_S,
-        )
+        done = compare(*words)
         assert done.returncode != 0
         return done.stderr
 

@@ -9,15 +9,22 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMega = 1'000'000;
 
-// Bytes are always waiting; `rate` of them are acknowledged each second.
-void drain(FlowRate& flow, core::TimePoint& now, std::uint64_t& drained, std::uint64_t rate,
-           int milliseconds) {
-  for (int i = 0; i < milliseconds; ++i) {
-    now += 1ms;
-    drained += rate / 1000;
-    flow.observe(now, drained + kMega, kMega);
+struct Drained {
+  FlowRate flow;
+  core::TimePoint now{1s};
+  std::uint64_t drained = 0;
+
+  Drained() { flow.give(now, 0); }
+
+  // Bytes are always waiting; `rate` of them are acknowledged each second.
+  void drain(std::uint64_t rate, int milliseconds) {
+    for (int i = 0; i < milliseconds; ++i) {
+      now += 1ms;
+      drained += rate / 1000;
+      flow.observe(now, drained + kMega, kMega);
+    }
   }
-}
+};
 
 TEST(FlowRate, IsUnknownAtFirstAndAfterShortBursts) {
   FlowRate flow;
@@ -35,54 +42,40 @@ TEST(FlowRate, IsUnknownAtFirstAndAfterShortBursts) {
 }
 
 TEST(FlowRate, IsWhatDrainsWhileBytesWait) {
-  FlowRate flow;
-  core::TimePoint now{1s};
-  std::uint64_t drained = 0;
-  flow.give(now, 0);
-  drain(flow, now, drained, 30 * kMega, 12);
-  EXPECT_NEAR(flow.value(), 30e6, 1e5);
+  Drained rate;
+  rate.drain(30 * kMega, 12);
+  EXPECT_NEAR(rate.flow.value(), 30e6, 1e5);
 }
 
 TEST(FlowRate, LeavesOutTheBurstAfterARest) {
-  FlowRate flow;
-  core::TimePoint now{1s};
-  std::uint64_t drained = 0;
-  flow.give(now, 0);
-  drain(flow, now, drained, 500 * kMega, 1);
-  drain(flow, now, drained, 30 * kMega, 11);
-  EXPECT_NEAR(flow.value(), 30e6, 1e5);
+  Drained rate;
+  rate.drain(500 * kMega, 1);
+  rate.drain(30 * kMega, 11);
+  EXPECT_NEAR(rate.flow.value(), 30e6, 1e5);
 }
 
 TEST(FlowRate, FollowsAChange) {
-  FlowRate flow;
-  core::TimePoint now{1s};
-  std::uint64_t drained = 0;
-  flow.give(now, 0);
-  drain(flow, now, drained, 30 * kMega, 40);
-  drain(flow, now, drained, 8 * kMega, 100);
-  EXPECT_NEAR(flow.value(), 8e6, 1e5);
-  drain(flow, now, drained, 30 * kMega, 100);
-  EXPECT_NEAR(flow.value(), 30e6, 1e5);
+  Drained rate;
+  rate.drain(30 * kMega, 40);
+  rate.drain(8 * kMega, 100);
+  EXPECT_NEAR(rate.flow.value(), 8e6, 1e5);
+  rate.drain(30 * kMega, 100);
+  EXPECT_NEAR(rate.flow.value(), 30e6, 1e5);
 }
 
 TEST(FlowRate, TakesAFlowThatStandsStillForSlowAndNotForUnknown) {
-  FlowRate flow;
-  core::TimePoint now{1s};
-  std::uint64_t drained = 0;
-  flow.give(now, 0);
-  drain(flow, now, drained, 0, 500);
-  EXPECT_EQ(flow.value(), FlowRate::kLeast);
+  Drained rate;
+  rate.drain(0, 500);
+  EXPECT_EQ(rate.flow.value(), FlowRate::kLeast);
 }
 
 TEST(FlowRate, OnlyGainsByAnIntervalThatEndsDry) {
-  FlowRate flow;
-  core::TimePoint now{1s};
-  std::uint64_t drained = 0;
-  flow.give(now, 0);
-  drain(flow, now, drained, 30 * kMega, 40);
-  now += 1s;
-  flow.observe(now, drained + kMega, 0);  // 1 MB in a second, but it may have rested most of it
-  EXPECT_NEAR(flow.value(), 30e6, 1e5);
+  Drained rate;
+  rate.drain(30 * kMega, 40);
+  rate.now += 1s;
+  rate.flow.observe(rate.now, rate.drained + kMega,
+                    0);  // 1 MB in a second, but it may have rested most of it
+  EXPECT_NEAR(rate.flow.value(), 30e6, 1e5);
 }
 
 TEST(FlowRate, SaysWhenItWasLastBusy) {

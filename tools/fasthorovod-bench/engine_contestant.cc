@@ -10,6 +10,7 @@
 #include "tools/fasthorovod-bench/lineup.h"
 
 namespace fasthorovod::tools {
+
 core::Status EngineContestant::run_named(const Turn& turn) {
   ops::Submission submission;
   submission.request.name = fmt::format("{} {} of {}", core::to_string(turn.reduction),

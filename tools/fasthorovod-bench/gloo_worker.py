@@ -106,20 +106,28 @@ class Gloo:
         own, expected = (torch.frombuffer(bytearray(x), dtype=bits.dtype) for x in (own, expected))
         call = self.dist.AllreduceOptions()
         call.reduceOp = getattr(self.dist.ReduceOp, OPERATIONS[operation])
+
+        def once():
+            start = time.perf_counter_ns()
+            self.group.allreduce([values], call).wait()
+            return time.perf_counter_ns() - start
+
+        return self.measure(once, [bits], warm_up, iterations, own, expected)
+
+    def measure(self, once, buffers, warm_up, iterations, own, expected):
+        """Samples of once(), which says how many nanoseconds it took; buffers are of integers."""
         last, samples = [0.0, 0.0], []
         for i in range(-warm_up, iterations + 1):
-            if i < iterations:
-                fill(bits, own)
+            for buffer in buffers:
+                fill(buffer, own)
             times, wrong = self.exchange(last).unbind(1)
             if i > 0:
                 samples.append((times.max().item(), int(wrong.sum().item())))
             if i == iterations:
                 return samples
-            start = time.perf_counter_ns()
-            self.group.allreduce([values], call).wait()
-            took = time.perf_counter_ns() - start
+            took = once()
             before = 0 if i > 0 else last[1]
-            last = [took / 1000, before + count_wrong(bits, expected)]
+            last = [took / 1000, before + sum(count_wrong(buffer, expected) for buffer in buffers)]
         return samples
 
     def exchange_gradients(self, start, compute_us, buckets):
@@ -138,19 +146,11 @@ class Gloo:
             self.torch.frombuffer(bytearray(x), dtype=self.torch.int32) for x in (own, expected)
         )
         views = [bucket.view(self.torch.int32) for _, bucket in buckets]
-        last, samples = [0.0, 0.0], []
-        for i in range(-warm_up, steps + 1):
-            for view in views:
-                fill(view, own)
-            times, wrong = self.exchange(last).unbind(1)
-            if i > 0:
-                samples.append((times.max().item(), int(wrong.sum().item())))
-            if i == steps:
-                return samples
-            took = self.exchange_gradients(time.perf_counter_ns(), compute_us, buckets)
-            before = 0 if i > 0 else last[1]
-            last = [took / 1000, before + sum(count_wrong(view, expected) for view in views)]
-        return samples
+
+        def once():
+            return self.exchange_gradients(time.perf_counter_ns(), compute_us, buckets)
+
+        return self.measure(once, views, warm_up, steps, own, expected)
 
     def buckets(self, forward, scale, gradients):
         """Buckets of float32, and after which part of a step's computation each is there."""
