@@ -35,9 +35,9 @@ TEST(Worker, WhoHasItsTurnRunsWhatIsPosted) {
 }
 
 TEST(Worker, WhatIsLeftRunsOnItsThreadAgain) {
-  Worker worker;
-  take(worker);
   std::promise<std::thread::id> ran_on;
+  Worker worker;  // last: its thread uses the other until it is joined
+  take(worker);
   worker.post([&ran_on] { ran_on.set_value(std::this_thread::get_id()); });
   worker.give_back();
   EXPECT_NE(ran_on.get_future().get(), std::this_thread::get_id());
@@ -51,9 +51,9 @@ TEST(Worker, ItsTurnIsOneThreads) {
 }
 
 TEST(Worker, ItsTurnIsNotToBeHadWhileItIsBusy) {
-  Worker worker;
   std::promise<void> begins;
   std::promise<void> ends;
+  Worker worker;  // last: its thread uses the others until it is joined
   worker.post([&] {
     begins.set_value();
     ends.get_future().wait();
