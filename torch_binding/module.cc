@@ -19,6 +19,9 @@
 #include "torch_binding/operation.h"
 #include "torch_binding/python_calls.h"
 #include "torch_binding/shared_tensors.h"
+#include "transport/mpi_plugin.h"
+#include "transport/mpi_process.h"
+#include "transport/own_folders.h"
 
 namespace py = pybind11;
 
@@ -160,6 +163,17 @@ void bind_world(py::module_& module) {
   module.def("world", [] { return require_engine()->engine->world(); });
 }
 
+void bind_mpi(py::module_& module) {
+  module.def("mpi_built", [] { return transport::has_mpi_plugin(transport::own_folders()); });
+  module.def("mpi_enabled", [] {
+    return holder().running() != nullptr && transport::MpiProcess::entered() != nullptr;
+  });
+  module.def("mpi_threads_supported", [] {
+    const transport::MpiProcess* mpi = transport::MpiProcess::entered();
+    return mpi != nullptr && mpi->allows_all_threads();
+  });
+}
+
 void bind_operations(py::module_& module) {
   py::class_<Operation>(module, "Operation")
       .def("done", &Operation::done, py::call_guard<py::gil_scoped_release>())
@@ -216,6 +230,7 @@ PYBIND11_MODULE(_C, module) {
   module.def("build_id", [] { return std::string(core::build_id()); });
   module.def("version", [] { return std::string(core::version()); });
   bind_world(module);
+  bind_mpi(module);
   bind_operations(module);
   bind_process_sets(module);
   bind_delayed(module);

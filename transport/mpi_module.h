@@ -13,8 +13,9 @@
 
 namespace fasthorovod::transport {
 
-/// MPI in this process. Thread: owner, for all calls but library() and, where check_threads()
-/// allows it, those of MpiBlocks; none waits for another rank but initialise() and finalise().
+/// MPI in this process. Thread: owner, for all calls but library(), allows_all_threads() and, where
+/// check_threads() allows it, those of MpiBlocks; none waits for another rank but initialise() and
+/// finalise().
 class Mpi : public MpiMail, public MpiBlocks {
  public:
   /// The library's words about itself, on one line. At any time.
@@ -28,6 +29,9 @@ class Mpi : public MpiMail, public MpiBlocks {
   /// kUnavailable, saying what is missing. (When the program initialised MPI it may call it at any
   /// time, which takes more.)
   [[nodiscard]] virtual core::Status check_threads() const = 0;
+
+  /// Whether threads of the program may call MPI, too (MPI_THREAD_MULTIPLE). Once initialised.
+  [[nodiscard]] virtual bool allows_all_threads() const = 0;
 
   /// Finalises MPI if initialise() was the one to initialise it; returns once all ranks do.
   virtual void finalise() = 0;

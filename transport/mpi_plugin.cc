@@ -54,4 +54,6 @@ core::Result<Mpi*> open_mpi_plugin(const std::vector<fs::path>& folders) {
   return &module->mpi();
 }
 
+bool has_mpi_plugin(const std::vector<fs::path>& folders) { return find(folders).has_value(); }
+
 }  // namespace fasthorovod::transport

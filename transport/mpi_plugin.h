@@ -14,4 +14,7 @@ namespace fasthorovod::transport {
 /// which, and what to do.
 core::Result<Mpi*> open_mpi_plugin(const std::vector<std::filesystem::path>& folders);
 
+/// Whether a folder has a plug-in, be it of use or not.
+bool has_mpi_plugin(const std::vector<std::filesystem::path>& folders);
+
 }  // namespace fasthorovod::transport

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace {
 
 using core::Error;
 using core::ErrorCode;
+
+std::atomic<MpiProcess*> in_use = nullptr;
 
 core::Result<Mpi*> open(const core::Config& config) {
   auto mpi = open_mpi_plugin(own_folders());
@@ -50,7 +53,13 @@ core::Result<MpiProcess*> MpiProcess::enter(const core::Config& config, core::Ti
   }
   if (auto status = process->await_initialised(deadline); !status) return std::move(status).error();
   if (auto status = process->check_place(config); !status) return std::move(status).error();
+  in_use = process;
   return process;
+}
+
+MpiProcess* MpiProcess::entered() {
+  MpiProcess* const process = in_use;
+  return process != nullptr && process->owner_ == ::getpid() ? process : nullptr;
 }
 
 MpiProcess::MpiProcess(Mpi& mpi) : mpi_(mpi), owner_(::getpid()) {

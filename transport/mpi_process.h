@@ -35,6 +35,12 @@ class MpiProcess final : public MpiMail {
   /// kTimedOut: not all ranks initialised MPI before the deadline.
   static core::Result<MpiProcess*> enter(const core::Config& config, core::TimePoint deadline);
 
+  /// What enter() gave this process, or null. Waits for nothing.
+  static MpiProcess* entered();
+
+  /// Whether the program may call MPI on any thread, too.
+  [[nodiscard]] bool allows_all_threads() const { return mpi_.allows_all_threads(); }
+
   /// For one lane at a time, on its own thread; kUnavailable when MPI does not allow that. Nobody
   /// may use the mail meanwhile.
   core::Result<MpiBlocks*> blocks();

@@ -11,6 +11,7 @@ from typing import Callable
 import gloo_rank
 from cases import Case
 from contestants import Contestant, Programs, Task, clean_environment, processes_of
+from hosts import remote_shell_environment
 from others import Others
 from process_set import Forked, ProcessSet, start_programs
 from results import SKIPPED_FROM, Results
@@ -35,9 +36,12 @@ class Place:
     programs: Programs
 
     def environment(self) -> dict[str, str]:
-        """For every process: the addresses of the hosts, for remote_shell.sh."""
-        names = " ".join(f"{host.ipv4}={host.namespace.pid}" for host in self.hosts)
-        return {**clean_environment(), "PEERS_HOSTS": names, "OMP_NUM_THREADS": "1"}
+        """For every process."""
+        return {
+            **clean_environment(),
+            **remote_shell_environment(self.hosts),
+            "OMP_NUM_THREADS": "1",
+        }
 
     def start(self, contestant: Contestant, task: Task):
         """What starts a process set of a contestant."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cases import Case
+from hosts import REMOTE_SHELL
 
-HERE = Path(__file__).resolve().parent
 PORT = 29500  # in a network namespace, so nobody else has it
 NOT_TO_INHERIT = ("FASTHOROVOD_", "HOROVOD_", "OMPI_", "MPICH_", "UCX_", "GLOO_")
 AUXILIARIES = {"FASTHOROVOD_LANES": "2", "FASTHOROVOD_AUX": "2"}
@@ -162,7 +162,7 @@ def openmpi(case: Case, contestant: Contestant, task: Task, programs: Programs, 
         command += ["--host", hosts, "--leave-session-attached"]
         settings = {
             "plm": "rsh",
-            "plm_rsh_agent": str(HERE / "remote_shell.sh"),
+            "plm_rsh_agent": str(REMOTE_SHELL),
             "oob_tcp_if_include": "eth0",
             "btl_tcp_if_include": "eth0",
             "btl_tcp_links": str(contestant.connections),
@@ -181,7 +181,7 @@ def mpich(case: Case, task: Task, programs: Programs, places: list[str]):
     command, settings = ["mpiexec.mpich", "-n", str(case.ranks)], spread(case)
     if case.hosts > 1:
         hosts = ",".join(f"{place}:{case.ranks_a_host}" for place in places)
-        agent = str(HERE / "remote_shell.sh")
+        agent = str(REMOTE_SHELL)
         command += ["-hosts", hosts, "-iface", "eth0", "-launcher", "ssh", "-launcher-exec", agent]
         # Without these it finds that the "hosts" share a machine, and uses its memory.
         settings.update(UCX_TLS="tcp,self", UCX_NET_DEVICES="eth0")

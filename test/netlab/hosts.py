@@ -14,9 +14,12 @@ import os
 import shutil
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 # The longest that a set of hosts is needed, should nobody be left to remove it.
 LIFETIME_S = 600
+# In place of ssh, for mpirun.
+REMOTE_SHELL = Path(__file__).parent / "remote_shell.sh"
 
 
 def missing() -> str:
@@ -147,3 +150,8 @@ def add_decoy(host: Host) -> None:
     host.ip("link", "set", "outside", "up")
     host.ip("addr", "add", "172.17.0.1/16", "dev", "docker0")
     host.ip("link", "set", "docker0", "up")
+
+
+def remote_shell_environment(hosts: list[Host]) -> dict[str, str]:
+    """What REMOTE_SHELL needs to find the hosts."""
+    return {"NETLAB_HOSTS": " ".join(f"{host.ipv4}={host.namespace.pid}" for host in hosts)}

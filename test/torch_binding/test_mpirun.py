@@ -137,3 +137,12 @@ def test_check_of_torch_distributed(c10d_world, name):
 def test_torch_distributed_ends_well(c10d_world):
     reports = c10d_world()
     assert [report.status for report in reports] == [0] * SIZE, describe(reports)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed")
+@pytest.mark.parametrize("plane", HOROVOD)
+def test_a_program_of_mpi4py(plane):
+    program = [sys.executable, str(HERE / "beside_mpi4py.py")]
+    done = mpirun.run(SIZE, *program, apart=plane == "mpi", FASTHOROVOD_DATA_PLANE=plane)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("beside mpi4py: ok") == SIZE

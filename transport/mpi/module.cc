@@ -120,6 +120,8 @@ class RealMpi final : public Mpi {
                     library(), is_ours_ ? "MPI_THREAD_SERIALIZED" : "MPI_THREAD_MULTIPLE")};
   }
 
+  [[nodiscard]] bool allows_all_threads() const override { return threads_ == MPI_THREAD_MULTIPLE; }
+
   void finalise() override {
     if (!is_ours_ || flag_of(MPI_Finalized)) return;
     MPI_Barrier(world_);

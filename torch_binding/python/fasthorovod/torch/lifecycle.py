@@ -110,19 +110,27 @@ def communication_statistics() -> dict:
     return _C.statistics()
 
 
-def mpi_threads_supported() -> bool:
-    """Always ValueError: what Horovod does with MPI is not done with it here."""
-    raise ValueError("FastHorovod has no operations of MPI")
-
-
 def mpi_built() -> bool:
-    """False: reductions are FastHorovod's own, also where ranks meet or move data by MPI."""
-    return False
+    """Whether the plug-in for MPI was built and installed, so that mpirun can start ranks."""
+    return _C.mpi_built()
 
 
 def mpi_enabled() -> bool:
-    """False: reductions are FastHorovod's own, also where ranks meet or move data by MPI."""
-    return False
+    """Whether the ranks met by MPI: mpirun (or another MPI launcher) started them, and init() ran.
+
+    Data goes over TCP all the same, unless FASTHOROVOD_DATA_PLANE=mpi says otherwise.
+    """
+    return _C.mpi_enabled()
+
+
+def mpi_threads_supported() -> bool:
+    """Whether the program may call MPI on any thread, as mpi4py's programs do.
+
+    ValueError where MPI is not enabled: before init(), or with another launcher.
+    """
+    if not mpi_enabled():
+        raise ValueError("MPI is not in use: mpirun did not start this rank, or init() has not run")
+    return _C.mpi_threads_supported()
 
 
 def gloo_built() -> bool:

@@ -3,7 +3,7 @@
 #
 #   remote_shell.sh [ssh's options] ADDRESS COMMAND...
 #
-# PEERS_HOSTS lists "ADDRESS=PROCESS", the process that holds the namespace. Each host gets a name of its own, by
+# NETLAB_HOSTS lists "ADDRESS=PROCESS", the process that holds the namespace. Each host gets a name of its own, by
 # which MPI tells hosts apart.
 set -eu
 while [ "${1#-}" != "$1" ]; do
@@ -15,11 +15,11 @@ done
 address=$1
 shift
 holder=
-for entry in $PEERS_HOSTS; do
+for entry in $NETLAB_HOSTS; do
   [ "${entry%%=*}" != "$address" ] || holder=${entry#*=}
 done
 if [ -z "$holder" ]; then
-  printf 'remote_shell: %s is none of %s\n' "$address" "$PEERS_HOSTS" >&2
+  printf 'remote_shell: %s is none of %s\n' "$address" "$NETLAB_HOSTS" >&2
   exit 1
 fi
 exec nsenter --target "$holder" --net unshare --uts sh -c "hostname host${address##*.}; $*"
