@@ -29,6 +29,7 @@ Flow::Flow(int peer, FileDescriptor socket, int notsent_lowat, ChunkWork& work,
       rates_(std::move(rates)),
       sender_(peer, socket_.get(), notsent_lowat, work, counters),
       receiver_(peer, socket_.get(), work, counters) {
+  rates_->publish(this, 0, {});
   set_tcp_option(fd(), TCP_NODELAY, 1);
   set_tcp_option(fd(), TCP_NOTSENT_LOWAT, notsent_lowat);
 }
@@ -40,11 +41,15 @@ bool Flow::ready() {
   // calls.
   if (refused_ && (watched & EPOLLOUT) != 0) return false;
   refused_ = !sender_.ready();
-  rates_->publish(this, sender_.rate().value(), sender_.rate().last_busy());
+  if (rated_ || sender_.rate().value() > 0) {
+    rated_ = true;
+    rates_->publish(this, sender_.rate().value(), sender_.rate().last_busy());
+  }
   return !refused_;
 }
 
 bool Flow::leaves_next_to_others() {
+  if (!rates_->any_known()) return false;
   const core::TimePoint now = core::Clock::now();
   const PeerRates::Comparison rates = rates_->compare(this, now);
   return TailGuard::concerns(rates) &&

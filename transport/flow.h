@@ -43,7 +43,10 @@ class Flow final {
   bool ready();
   /// A slow flow near the end of the work, asked when it is ready: the next chunk is another's.
   [[nodiscard]] bool leaves_next_to_others();
+  /// As of FlowSender: what was started leaves with push().
   void start(const OutgoingChunk& chunk) { sender_.start(chunk); }
+  [[nodiscard]] bool takes_more() const { return sender_.takes_more(); }
+  void push() { sender_.push(); }
   /// There is no work for the peer: nothing to wait for.
   void forget_refusal() { refused_ = false; }
 
@@ -68,6 +71,7 @@ class Flow final {
   TailGuard guard_;
   FlowSender sender_;
   FlowReceiver receiver_;
+  bool rated_ = false;          // a rate was published
   bool refused_ = false;        // there was work, but the socket had no room
   bool offered_again_ = false;  // the parked chunk, after sending failed
 };

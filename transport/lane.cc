@@ -70,6 +70,7 @@ class Lane::Impl {
   bool retry_parked();
   bool offer_work();
   void offer(Peer& peer);
+  void start(const Peer& peer, Flow& flow, const OutgoingChunk& chunk);
   bool settle();
   void settle(Peer& peer);
   bool keep(Peer& peer, Flow& flow, std::vector<FlowEnd>& ends);
@@ -196,8 +197,19 @@ void Lane::Impl::offer(Peer& peer) {
     }
     peer.served = true;
     peer.first = index + 1;
-    flow.start(*chunk);
+    start(peer, flow, *chunk);
   }
+}
+
+// With it leaves what may leave together with it.
+void Lane::Impl::start(const Peer& peer, Flow& flow, const OutgoingChunk& chunk) {
+  flow.start(chunk);
+  while (flow.takes_more() && work_.has_work(peer.rank) && !flow.leaves_next_to_others()) {
+    const auto more = work_.take(peer.rank);
+    if (!more) break;
+    flow.start(*more);
+  }
+  flow.push();
 }
 
 bool Lane::Impl::settle() {

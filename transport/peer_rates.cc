@@ -20,6 +20,7 @@ double believed(double rate, core::TimePoint last_busy, double fastest, core::Ti
 }  // namespace
 
 void PeerRates::publish(FlowKey flow, double rate, core::TimePoint last_busy) {
+  if (rate > 0) any_known_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   flows_[flow] = {rate, last_busy};
 }

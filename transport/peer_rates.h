@@ -4,6 +4,7 @@
 // Thread: any. A lock guards a few numbers; it is taken only for moments.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,9 @@ class PeerRates final {
   /// `rate` in bytes a second, 0 while it is unknown; `last_busy` as of FlowRate.
   void publish(FlowKey flow, double rate, core::TimePoint last_busy);
   void forget(FlowKey flow);
+
+  /// False while no flow's rate has ever been known; needs no lock.
+  [[nodiscard]] bool any_known() const { return any_known_.load(std::memory_order_relaxed); }
 
   /// What one flow can do beside all. A flow whose rate is not known counts as the fastest.
   struct Comparison {
@@ -39,6 +43,7 @@ class PeerRates final {
     core::TimePoint last_busy{};
   };
 
+  std::atomic<bool> any_known_{false};  // partner of nothing: a late look costs a chunk
   mutable std::mutex mutex_;
   std::map<FlowKey, Entry> flows_;
 };
