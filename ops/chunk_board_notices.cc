@@ -36,7 +36,7 @@ std::vector<Disagreement> ChunkBoard::Impl::meet_peers(ScheduleRunner& runner) {
   const Operation& operation = runner.operation();
   if (!operation.held) say_ready(runner);
   std::vector<Disagreement> found;
-  for (const auto& [peer, notice] : early_.take(operation.group, operation.sequence)) {
+  for (const auto& [peer, notice] : early_notices_.take(operation.group, operation.sequence)) {
     if (auto disagreement = hear(runner, peer, notice)) found.push_back(*std::move(disagreement));
   }
   return found;
@@ -46,7 +46,7 @@ std::vector<Disagreement> ChunkBoard::Impl::meet_peers(ScheduleRunner& runner) {
 std::vector<Disagreement> ChunkBoard::Impl::pass_over(const Operation& operation) {
   std::vector<Disagreement> found;
   flights_.note_past(operation);
-  for (auto& [peer, notice] : early_.take(operation.group, operation.sequence)) {
+  for (auto& [peer, notice] : early_notices_.take(operation.group, operation.sequence)) {
     if (notice.fingerprint == operation.fingerprint) continue;
     found.push_back({operation.group, operation.sequence, peer, operation.description,
                      std::move(notice.description)});
@@ -84,9 +84,11 @@ void ChunkBoard::Impl::send_control(ControlFrame frame) {
 
 void ChunkBoard::Impl::control_received(const ChunkTicket& ticket) {
   std::unique_lock lock(mutex_);
-  const ControlFrame frame = control_.take(ticket);
+  ControlFrame frame = control_.take(ticket);
   lock.unlock();
-  if (frame.header.kind == FrameKind::kReady) {
+  if (frame.header.kind == FrameKind::kEarly) {
+    early_received(std::move(frame));
+  } else if (frame.header.kind == FrameKind::kReady) {
     ready_received(frame);
   } else if (frame.header.kind == FrameKind::kOpened) {
     opened_received(frame);
@@ -119,7 +121,7 @@ std::optional<Error> ChunkBoard::Impl::notice(const ControlFrame& frame,
   } else if (door_of(header.group) != Door::kOrdered) {
     return std::nullopt;  // the message was given up here, and its receiver was told
   } else if (flights_.is_ahead(header)) {
-    if (!early_.add(header.group, header.sequence, {frame.peer, *std::move(said)})) {
+    if (!early_notices_.add(header.group, header.sequence, {frame.peer, *std::move(said)})) {
       return Error{ErrorCode::kProtocol,
                    fmt::format("rank {} announced too many operations", frame.peer), frame.peer};
     }
