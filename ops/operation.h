@@ -36,7 +36,7 @@ struct Operation {
       done;  // exactly once, on the thread that finished it; must be quick
 
   /// Ordered door: chunks leave at once, also to ranks that have not said that they are ready, and
-  /// are kept there. See may_go_early().
+  /// are kept there. See may_go_early(). The fingerprint says what all transfers are.
   bool early = false;
 
   /// Where pieces have gates: ordered peers hear that this rank is ready at the first open_gates(),

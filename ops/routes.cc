@@ -12,8 +12,7 @@ bool Routes::start(Operation operation, const Start& how, const std::function<vo
   }
   assert(kind != OrderedKind::kAllreduce || how.input.data() == operation.buffer.data());
   operation.schedule = how.algorithm.build(how.shape);
-  operation.early = how.alone && operation.door() == Door::kOrdered &&
-                    !is_process_set(operation.group) && may_go_early(operation.schedule);
+  operation.early = operation.early && may_go_early(operation.schedule);
   for_each_peer(operation, meet);
   board_.start(std::move(operation));
   return true;
