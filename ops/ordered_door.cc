@@ -49,7 +49,7 @@ OrderedDoor::OrderedDoor(const core::World& world, int flows, const GroupTable& 
       worker_(worker),
       deadlines_(deadlines),
       hooks_(std::move(hooks)),
-      watch_(ranks_on_host(world)) {}
+      lane_watch_(ranks_on_host(world)) {}
 
 core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
   bool has_turn = false;
