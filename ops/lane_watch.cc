@@ -14,11 +14,11 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr microseconds kWithCore{1};  // before the core is offered to others
-constexpr microseconds kAwake{300};
+constexpr microseconds kAwake{400};
 constexpr microseconds kInVain{3};
 // Where waits take longer than this, the time to be woken does not count.
-constexpr microseconds kShortWait{100};
-constexpr microseconds kLongestCounted{400};
+constexpr microseconds kShortWait{200};
+constexpr microseconds kLongestCounted{800};
 constexpr int kShare = 8;  // a wait is one part in so many of what is usual
 // While no core is offered to others, a caller sleeps after this time: a sleeper gets its core back
 // as soon as it is woken.

@@ -47,6 +47,7 @@ class Flow final {
   void start(const OutgoingChunk& chunk) { sender_.start(chunk); }
   [[nodiscard]] bool takes_more() const { return sender_.takes_more(); }
   void push() { sender_.push(); }
+  [[nodiscard]] bool drains_at_once() { return sender_.drains_at_once(); }
   /// There is no work for the peer: nothing to wait for.
   void forget_refusal() { refused_ = false; }
 

@@ -23,6 +23,10 @@ constexpr std::size_t kLittle = 4 << 10;
 constexpr std::size_t kMostFrames = 8;
 // A socket that was empty has room for a chunk after so many bytes.
 constexpr std::uint64_t kUnasked = 32 << 10;
+// Not acknowledged at once even where nothing holds it up: the end of what was written.
+constexpr std::uint64_t kNextToNothing = 16 << 10;
+// What a flow that drains at once is given together.
+constexpr std::size_t kBatch = 192 << 10;
 
 iovec part_of(std::span<const std::byte> bytes) {
   return {.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
@@ -38,18 +42,27 @@ bool FlowSender::ready() {
     rate_.rest();
     return true;
   }
-  held_ = queued(SIOCOUTQ);
-  rate_.observe(core::Clock::now(), total_, held_);
-  if (held_ == 0) {
-    empty_at_ = total_;
-    return true;
-  }
+  look();
+  if (held_ == 0) return true;
   const auto most = static_cast<std::uint64_t>(notsent_lowat_) / 2;
   if (held_ > most && queued(SIOCOUTQNSD) > most) return false;
   // The kernel's own idea of writable also knows the send buffer, and is the one that EPOLLOUT goes
   // by.
   pollfd writable{.fd = fd_, .events = POLLOUT, .revents = 0};
   return ::poll(&writable, 1, 0) > 0;
+}
+
+void FlowSender::look() {
+  held_ = queued(SIOCOUTQ);
+  rate_.observe(core::Clock::now(), total_, held_);
+  if (held_ == 0) empty_at_ = total_;
+}
+
+bool FlowSender::drains_at_once() {
+  if (busy() || error_) return drains_at_once_ = false;
+  if (total_ - empty_at_ < kUnasked) return true;
+  look();
+  return drains_at_once_ = held_ <= kNextToNothing;
 }
 
 // Sockets of other kinds than TCP count in their own way, or not at all.
@@ -66,7 +79,8 @@ void FlowSender::start(const OutgoingChunk& chunk) {
 }
 
 bool FlowSender::takes_more() const {
-  return bytes_ <= kLittle && written_ == 0 && in_hand_.size() < kMostFrames;
+  return bytes_ <= (drains_at_once_ ? kBatch : kLittle) && written_ == 0 &&
+         in_hand_.size() < kMostFrames;
 }
 
 void FlowSender::push() {

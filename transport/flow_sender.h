@@ -38,8 +38,11 @@ class FlowSender final {
   /// Takes a chunk in hand; push() writes it. Only when not busy and without an error, or while it
   /// takes_more().
   void start(const OutgoingChunk& chunk);
-  /// What is in hand since the last push() is so little that another chunk should leave with it.
+  /// Another chunk should leave together with what was taken in hand since the last push(): that is
+  /// little, or the flow drains so fast that no other one would be faster.
   [[nodiscard]] bool takes_more() const;
+  /// Of what push() wrote, next to nothing has to be acknowledged any more.
+  [[nodiscard]] bool drains_at_once();
 
   /// Writes more of what is in hand, as far as the socket and fairness allow.
   void push();
@@ -53,6 +56,7 @@ class FlowSender final {
 
   [[nodiscard]] std::size_t write_some(std::size_t most);
   void account(std::size_t count);
+  void look();
   [[nodiscard]] std::uint64_t queued(unsigned long which) const;
 
   const int peer_;
@@ -66,6 +70,7 @@ class FlowSender final {
   std::uint64_t total_ = 0;     // written since the start
   std::uint64_t empty_at_ = 0;  // of total_, when the peer was last known to have acknowledged all
   std::uint64_t held_ = 0;
+  bool drains_at_once_ = false;
   FlowRate rate_;
   std::optional<core::Error> error_;
 };

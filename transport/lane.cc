@@ -172,7 +172,8 @@ bool Lane::Impl::offer_work() {
   return moved;
 }
 
-// One chunk for each flow that has room, as long as there are chunks.
+// One chunk for each flow that has room, as long as there are chunks. Where a flow drains at once
+// the network is no limit, and further flows would only cost packets and calls.
 void Lane::Impl::offer(Peer& peer) {
   peer.served = false;
   if (peer.flows.empty()) return;
@@ -196,8 +197,10 @@ void Lane::Impl::offer(Peer& peer) {
       return;
     }
     peer.served = true;
-    peer.first = index + 1;
     start(peer, flow, *chunk);
+    peer.first = index;
+    if (flow.drains_at_once()) return;
+    peer.first = index + 1;
   }
 }
 
