@@ -23,8 +23,6 @@ constexpr std::size_t kLittle = 4 << 10;
 constexpr std::size_t kMostFrames = 8;
 // A socket that was empty has room for a chunk after so many bytes.
 constexpr std::uint64_t kUnasked = 32 << 10;
-// Not acknowledged at once even where nothing holds it up: the end of what was written.
-constexpr std::uint64_t kNextToNothing = 16 << 10;
 // What a flow that drains at once is given together.
 constexpr std::size_t kBatch = 192 << 10;
 
@@ -53,16 +51,17 @@ bool FlowSender::ready() {
 }
 
 void FlowSender::look() {
+  const core::TimePoint now = core::Clock::now();
   held_ = queued(SIOCOUTQ);
-  rate_.observe(core::Clock::now(), total_, held_);
+  rate_.observe(now, total_, held_);
   if (held_ == 0) empty_at_ = total_;
+  speed_.observe(now, total_, held_);
 }
 
 bool FlowSender::drains_at_once() {
-  if (busy() || error_) return drains_at_once_ = false;
-  if (total_ - empty_at_ < kUnasked) return true;
-  look();
-  return drains_at_once_ = held_ <= kNextToNothing;
+  if (!speed_.unlimited() || busy() || error_) return false;
+  if (total_ - empty_at_ >= kUnasked) look();
+  return speed_.unlimited();
 }
 
 // Sockets of other kinds than TCP count in their own way, or not at all.
@@ -79,7 +78,7 @@ void FlowSender::start(const OutgoingChunk& chunk) {
 }
 
 bool FlowSender::takes_more() const {
-  return bytes_ <= (drains_at_once_ ? kBatch : kLittle) && written_ == 0 &&
+  return bytes_ <= (speed_.unlimited() ? kBatch : kLittle) && written_ == 0 &&
          in_hand_.size() < kMostFrames;
 }
 

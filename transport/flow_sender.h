@@ -12,6 +12,7 @@
 #include "core/result.h"
 #include "transport/chunk_work.h"
 #include "transport/flow_rate.h"
+#include "transport/flow_speed.h"
 #include "transport/lane_counters.h"
 
 namespace fasthorovod::transport {
@@ -39,9 +40,9 @@ class FlowSender final {
   /// takes_more().
   void start(const OutgoingChunk& chunk);
   /// Another chunk should leave together with what was taken in hand since the last push(): that is
-  /// little, or the flow drains so fast that no other one would be faster.
+  /// little, or the network is no limit.
   [[nodiscard]] bool takes_more() const;
-  /// Of what push() wrote, next to nothing has to be acknowledged any more.
+  /// The network is no limit, as far as this flow shows, so no other one would be faster.
   [[nodiscard]] bool drains_at_once();
 
   /// Writes more of what is in hand, as far as the socket and fairness allow.
@@ -70,8 +71,8 @@ class FlowSender final {
   std::uint64_t total_ = 0;     // written since the start
   std::uint64_t empty_at_ = 0;  // of total_, when the peer was last known to have acknowledged all
   std::uint64_t held_ = 0;
-  bool drains_at_once_ = false;
   FlowRate rate_;
+  FlowSpeed speed_;
   std::optional<core::Error> error_;
 };
 
