@@ -86,7 +86,14 @@ class ChunkBoard::Impl {
   void say_ready(const ScheduleRunner& runner);
   std::vector<Disagreement> meet_peers(ScheduleRunner& runner);
   std::vector<Disagreement> pass_over(const Operation& operation);
-  std::optional<Disagreement> hear(ScheduleRunner& runner, int peer, const ReadyNotice& notice);
+  // What a notice led to.
+  struct Heard {
+    std::optional<Disagreement> disagreement;
+    std::optional<core::Error> error;  // of the sender
+    bool runnable = false;             // chunks may leave now
+  };
+
+  Heard hear(ScheduleRunner& runner, int peer, const ReadyNotice& notice);
   void queue_control(ControlFrame frame);
   void control_received(const transport::ChunkTicket& ticket);
   void ready_received(const ControlFrame& frame);
@@ -95,7 +102,7 @@ class ChunkBoard::Impl {
   [[nodiscard]] bool is_over() const;
   void drop_early(std::uint32_t group, std::uint64_t sequence);
   core::Result<transport::Arrival> arrive_early(int peer, const transport::FrameHeader& header);
-  std::optional<core::Error> notice(const ControlFrame& frame, std::optional<Disagreement>& found);
+  Heard notice(const ControlFrame& frame);
   void opened_received(const ControlFrame& frame);
   std::optional<core::Error> peer_opened(const ControlFrame& frame);
   [[nodiscard]] bool is_dropped(const transport::FrameHeader& header) const;
