@@ -21,11 +21,11 @@ constexpr microseconds kShortWait{200};
 constexpr microseconds kLongestCounted{800};
 constexpr int kShare = 8;  // a wait is one part in so many of what is usual
 // While no core is offered to others, a caller sleeps after this time: a sleeper gets its core back
-// as soon as it is woken.
-constexpr microseconds kKeepsCore{20};
+// as soon as it is woken. It is more than a wait takes where both sides sleep, lest they go on so.
+constexpr microseconds kKeepsCore{60};
 constexpr microseconds kLongYield{500};
 constexpr milliseconds kLeast{1};
-constexpr milliseconds kMost{64};
+constexpr milliseconds kMost{16};
 
 }  // namespace
 

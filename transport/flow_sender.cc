@@ -21,7 +21,7 @@ constexpr std::size_t kTurnBytes = std::size_t{1} << 20;
 // Frames up to so many bytes in all wait for the next one, to leave together.
 constexpr std::size_t kLittle = 4 << 10;
 constexpr std::size_t kMostFrames = 8;
-// A socket that was empty has room for a chunk after so many bytes.
+// A socket that holds less has room for a chunk.
 constexpr std::uint64_t kUnasked = 32 << 10;
 // What a flow that drains at once is given together.
 constexpr std::size_t kBatch = 192 << 10;
@@ -41,7 +41,7 @@ bool FlowSender::ready() {
     return true;
   }
   look();
-  if (held_ == 0) return true;
+  if (held_ < kUnasked) return true;
   const auto most = static_cast<std::uint64_t>(notsent_lowat_) / 2;
   if (held_ > most && queued(SIOCOUTQNSD) > most) return false;
   // The kernel's own idea of writable also knows the send buffer, and is the one that EPOLLOUT goes

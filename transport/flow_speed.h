@@ -1,7 +1,7 @@
-// Whether anything but the processors limits a flow. Where it is found drained at every look while
-// much is written, nothing does, and one flow carries what several would, with fewer packets. It
-// takes more than networks that limit a flow let pass as a burst to believe that, and one look that
-// finds bytes on their way not to.
+// Whether anything but the processors limits a flow. Where much is written in little time and the
+// flow is found drained again and again, nothing does, and one flow carries what several would,
+// with fewer packets. It takes more than networks that limit a flow let pass as a burst to believe
+// that; a flow that is not found drained for a while is believed no longer.
 //
 // Thread: owner.
 #pragma once
@@ -21,7 +21,8 @@ class FlowSpeed final {
 
  private:
   bool unlimited_ = false;
-  core::TimePoint since_{};
+  core::TimePoint last_drained_{};
+  core::TimePoint since_{};  // of these looks
   std::uint64_t written_then_ = 0;
 };
 
