@@ -111,6 +111,9 @@ class EngineImpl final : public Engine {
   }
   core::Result<std::shared_ptr<std::byte>> shared_memory(std::size_t bytes) override;
   [[nodiscard]] EngineStatistics statistics() const override;
+  [[nodiscard]] const core::AllreducePlan& allreduce_plan() const override {
+    return control_->allreduce_plan();
+  }
   void shutdown() override;
 
  private:

@@ -82,6 +82,7 @@ class AsioControlPlane final : public ControlPlane {
   [[nodiscard]] int flows_with(int peer) const override { return lanes_.flows_with(peer); }
   [[nodiscard]] int largest_flows() const override { return lanes_.largest_flows(); }
   [[nodiscard]] int smallest_arena_mb() const override { return lanes_.smallest_arena_mb(); }
+  [[nodiscard]] const core::AllreducePlan& allreduce_plan() const override { return allreduce_; }
 
   core::Result<std::vector<Mate>> meet_mates(const Arena& own) override {
     return mates_.meet(own, config_.start_timeout);
@@ -165,6 +166,7 @@ class AsioControlPlane final : public ControlPlane {
   std::string store_place_;               // host:port of the store
   core::World world_;
   LanePlans lanes_;
+  core::AllreducePlan allreduce_;
   Member self_;
   ControlHandlers handlers_;
   std::atomic<bool> stopped_ = false;
@@ -214,6 +216,7 @@ core::Status AsioControlPlane::learn_roster(std::vector<Member> members) {
   for (const Member& member : members) placements.push_back(member.placement);
   world_ = core::make_world(job_, epoch_, config_.rank, placements);
   lanes_ = LanePlans(members, config_.rank);
+  allreduce_ = core::plan_allreduce(config_.size, {}, {.flows = lanes_.largest_flows()});
   if (auto status = check_data_planes(members); !status) return status;
   mates_.learn(world_, members);
   flows_.set_members(std::move(members), link_local_scopes());
