@@ -10,10 +10,12 @@
 #include "ops/algorithms/direct_gather.h"
 #include "ops/algorithms/direct_scatter.h"
 #include "ops/algorithms/dissemination_barrier.h"
+#include "ops/algorithms/one_hop_allreduce.h"
 #include "ops/algorithms/pairwise_alltoall.h"
 #include "ops/algorithms/ring_allgather.h"
 #include "ops/algorithms/ring_allreduce.h"
 #include "ops/algorithms/ring_reduce_scatter.h"
+#include "ops/algorithms/two_hop_allreduce.h"
 
 namespace fasthorovod::ops {
 namespace {
@@ -52,6 +54,12 @@ constexpr std::array kTable = {
     Algorithm{"ring-allreduce", OrderedKind::kAllreduce,
               "Sums along a ring and passes the result round once more; moves the fewest bytes.",
               any_shape, ring_allreduce},
+    Algorithm{"two-hop-allreduce", OrderedKind::kAllreduce,
+              "Sends shares straight to their owners, which add up and answer all.", any_shape,
+              two_hop_allreduce, false, two_hop_scratch},
+    Algorithm{"one-hop-allreduce", OrderedKind::kAllreduce,
+              "Sends everything to all ranks, and each adds up; for small buffers.", any_shape,
+              one_hop_allreduce, false, one_hop_scratch},
     Algorithm{"ring-allgather", OrderedKind::kAllgather,
               "Passes every rank's block once round a ring; blocks may differ in size.",
               has_a_block_a_rank, ring_allgather},

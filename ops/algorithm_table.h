@@ -18,7 +18,8 @@ struct Algorithm {
   std::string_view purpose;  // one sentence
   bool (*supports)(const Shape&) = nullptr;
   Schedule (*build)(const Shape&) = nullptr;
-  bool has_source = false;  // sends come from memory of their own
+  bool has_source = false;                                 // sends come from memory of their own
+  std::uint64_t (*scratch_bytes)(const Shape&) = nullptr;  // that its sums need; null: none
 };
 
 std::span<const Algorithm> algorithm_table();
