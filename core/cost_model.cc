@@ -9,6 +9,9 @@ namespace {
 constexpr std::array<std::string_view, kAllreduceAlgorithms> kNames = {
     "ring-allreduce", "two-hop-allreduce", "one-hop-allreduce"};
 
+// A byte that is sent or received costs the kernel about as much as so many copies.
+constexpr double kCopiesAMove = 3;
+
 // What the model takes a chunk to be.
 constexpr double kChunkBytes = 64U << 10;
 
@@ -77,6 +80,15 @@ std::optional<AllreduceAlgorithm> parse_allreduce_algorithm(std::string_view nam
   const auto* found = std::ranges::find(kNames, name);
   if (found == kNames.end()) return std::nullopt;
   return static_cast<AllreduceAlgorithm>(found - kNames.begin());
+}
+
+CostFigures measured_figures(double hop_seconds, const ProcessorCosts& processor) {
+  CostFigures figures;
+  figures.hop_seconds = hop_seconds;
+  figures.moved_seconds = kCopiesAMove * processor.copied_seconds;
+  figures.reduced_seconds = processor.reduced_seconds;
+  figures.kept_seconds = processor.copied_seconds;
+  return figures;
 }
 
 double predict(AllreduceAlgorithm algorithm, std::uint64_t bytes, int ranks,

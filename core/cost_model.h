@@ -45,6 +45,17 @@ struct CostFigures {
   friend bool operator==(const CostFigures&, const CostFigures&) = default;
 };
 
+/// What a processor takes for the simplest work, measured by whoever knows how.
+struct ProcessorCosts {
+  double copied_seconds = 0;   // a byte copied within a cache
+  double reduced_seconds = 0;  // a byte added to another
+
+  friend bool operator==(const ProcessorCosts&, const ProcessorCosts&) = default;
+};
+
+/// The stated figures, but for the hop (half a round trip between two hosts) and the processor.
+CostFigures measured_figures(double hop_seconds, const ProcessorCosts& processor);
+
 /// Where the ranks are.
 struct CostPlacement {
   int flows = 1;              // between two ranks
@@ -71,6 +82,14 @@ inline constexpr int kMostRanksInAHop = 16;
 /// The limits at which predictions cross, as powers of two: nearby figures give the same ones.
 AllreduceLimits allreduce_limits(int ranks, const CostFigures& figures,
                                  const CostPlacement& placement);
+
+/// What a rank was told. The same on all ranks, or they do not start.
+struct AllreduceWish {
+  std::optional<AllreduceAlgorithm> forced{};  // nothing: auto
+  bool deterministic = false;  // limits are those of the stated figures, whatever is measured
+
+  friend bool operator==(const AllreduceWish&, const AllreduceWish&) = default;
+};
 
 /// What all ranks of a world choose by.
 struct AllreducePlan {

@@ -64,8 +64,8 @@ constexpr std::array kTable = {
               "Passes every rank's block once round a ring; blocks may differ in size.",
               has_a_block_a_rank, ring_allgather},
     Algorithm{"direct-allgather", OrderedKind::kAllgather,
-              "Sends every block straight to all ranks; for small blocks, and small all-reduces.",
-              has_a_block_a_rank, direct_allgather},
+              "Sends every block straight to all ranks; for small blocks.", has_a_block_a_rank,
+              direct_allgather},
     Algorithm{"chain-broadcast", OrderedKind::kBroadcast,
               "Passes chunks along a chain of ranks that starts at the root; for large buffers.",
               has_root, chain_broadcast},
@@ -102,10 +102,10 @@ std::uint64_t largest_block(const Shape& shape) {
   return largest == shape.block_elements.end() ? 0 : *largest * shape.element_bytes;
 }
 
-std::string_view name_for(OrderedKind kind, const Shape& shape) {
+std::string_view name_for(OrderedKind kind, const Shape& shape, const core::AllreducePlan& plan) {
   switch (kind) {
     case OrderedKind::kAllreduce:
-      return "ring-allreduce";
+      return core::to_string(plan.choose(shape.bytes(), shape.size));
     case OrderedKind::kAllgather:
       return largest_block(shape) <= direct_bytes(shape.size) ? "direct-allgather"
                                                               : "ring-allgather";
@@ -153,14 +153,16 @@ const Algorithm* find_algorithm(std::string_view name) {
   return row == kTable.end() ? nullptr : row;
 }
 
-const Algorithm& choose(OrderedKind kind, const Shape& shape) {
-  return *find_algorithm(name_for(kind, shape));
+const Algorithm& choose(OrderedKind kind, const Shape& shape, const core::AllreducePlan& plan) {
+  return *find_algorithm(name_for(kind, shape, plan));
 }
 
-const Algorithm& choose(OpKind op, const Shape& shape) { return choose(kind_of(op), shape); }
+const Algorithm& choose(OpKind op, const Shape& shape, const core::AllreducePlan& plan) {
+  return choose(kind_of(op), shape, plan);
+}
 
-bool gathers_to_reduce(std::uint64_t bytes, int size) {
-  return size > 1 && bytes > 0 && bytes <= direct_bytes(size);
+std::uint64_t scratch_bytes(const Algorithm& algorithm, const Shape& shape) {
+  return algorithm.scratch_bytes == nullptr ? 0 : algorithm.scratch_bytes(shape);
 }
 
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows) {

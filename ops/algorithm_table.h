@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/cost_model.h"
 #include "core/request.h"
 #include "ops/ordered.h"
 #include "ops/schedule.h"
@@ -28,13 +29,13 @@ std::span<const Algorithm> algorithm_table();
 const Algorithm* find_algorithm(std::string_view name);
 
 /// The algorithm all ranks use for this operation; depends on nothing that differs between them.
-const Algorithm& choose(OrderedKind kind, const Shape& shape);
+/// All-reduces are by the plan, which all ranks have alike.
+const Algorithm& choose(OrderedKind kind, const Shape& shape, const core::AllreducePlan& plan);
 /// The same for the named door. What moves nothing gets the barrier.
-const Algorithm& choose(core::OpKind op, const Shape& shape);
+const Algorithm& choose(core::OpKind op, const Shape& shape, const core::AllreducePlan& plan);
 
-/// Whether ranks that share no host all-reduce so many bytes by gathering all vectors everywhere,
-/// each rank then adding them up: one hop.
-bool gathers_to_reduce(std::uint64_t bytes, int size);
+/// Bytes of scratch that it needs.
+std::uint64_t scratch_bytes(const Algorithm& algorithm, const Shape& shape);
 
 /// Shape::chunk_bytes for an operation over `bytes` among `size` ranks when no two ranks share more
 /// than `flows` flows: between 32 KiB and 256 KiB (a chunk stays in the L2 cache). Up to 64 KiB a
