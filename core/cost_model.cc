@@ -1,5 +1,7 @@
 #include "core/cost_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -14,6 +16,10 @@ constexpr double kCopiesAMove = 3;
 
 // What the model takes a chunk to be.
 constexpr double kChunkBytes = 64U << 10;
+
+// The ring keeps nothing, and no rank sends to one that others send to: it is preferred where
+// there is little between the two.
+constexpr double kWorthIt = 0.95;
 
 // Where nobody has measured the network, nothing sends more than its fair share beyond these: bytes
 // that a rank sends in one hop, and bytes that it keeps in two.
@@ -82,9 +88,11 @@ std::optional<AllreduceAlgorithm> parse_allreduce_algorithm(std::string_view nam
   return static_cast<AllreduceAlgorithm>(found - kNames.begin());
 }
 
-CostFigures measured_figures(double hop_seconds, const ProcessorCosts& processor) {
+CostFigures measured_figures(const HopCosts& hop, const ProcessorCosts& processor) {
   CostFigures figures;
-  figures.hop_seconds = hop_seconds;
+  figures.hop_seconds = hop.hop_seconds;
+  figures.message_seconds = hop.message_seconds;
+  if (hop.rate > 0) figures.flow_rate = figures.rank_rate = hop.rate;
   figures.moved_seconds = kCopiesAMove * processor.copied_seconds;
   figures.reduced_seconds = processor.reduced_seconds;
   figures.kept_seconds = processor.copied_seconds;
@@ -112,7 +120,8 @@ AllreduceLimits allreduce_limits(int ranks, const CostFigures& figures,
     return predict(algorithm, bytes, ranks, figures, placement);
   };
   const auto two_hop_wins = [&](std::uint64_t bytes) {
-    return time(AllreduceAlgorithm::kTwoHop, bytes) < time(AllreduceAlgorithm::kRing, bytes);
+    return time(AllreduceAlgorithm::kTwoHop, bytes) <
+           kWorthIt * time(AllreduceAlgorithm::kRing, bytes);
   };
   const auto one_hop_wins = [&](std::uint64_t bytes) {
     return time(AllreduceAlgorithm::kOneHop, bytes) <
@@ -130,6 +139,21 @@ AllreduceAlgorithm AllreducePlan::choose(std::uint64_t bytes, int ranks) const {
   if (ranks < 2 || index >= limits.size()) return AllreduceAlgorithm::kRing;
   if (bytes <= limits[index].one_hop) return AllreduceAlgorithm::kOneHop;
   return bytes <= limits[index].two_hop ? AllreduceAlgorithm::kTwoHop : AllreduceAlgorithm::kRing;
+}
+
+std::string describe(const AllreducePlan& plan, int ranks) {
+  if (plan.forced) return fmt::format("{}, as FASTHOROVOD_ALLREDUCE says", to_string(*plan.forced));
+  const auto index = static_cast<std::size_t>(ranks - 2);
+  const AllreduceLimits limits =
+      ranks < 2 || index >= plan.limits.size() ? AllreduceLimits{} : plan.limits[index];
+  const CostFigures& figures = plan.figures;
+  return fmt::format(
+      "one hop up to {} bytes, two hops up to {}, beyond that the ring ({}: {:.1f} us a hop, "
+      "{:.0f} "
+      "MB/s, {:.1f} us of processor a message, {:.3f} ns a byte moved, {:.3f} added, {:.3f} kept)",
+      limits.one_hop, limits.two_hop, plan.measured ? "measured" : "stated",
+      1e6 * figures.hop_seconds, 1e-6 * figures.rank_rate, 1e6 * figures.message_seconds,
+      1e9 * figures.moved_seconds, 1e9 * figures.reduced_seconds, 1e9 * figures.kept_seconds);
 }
 
 AllreducePlan plan_allreduce(int ranks, const CostFigures& figures,

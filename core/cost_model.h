@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -53,8 +54,18 @@ struct ProcessorCosts {
   friend bool operator==(const ProcessorCosts&, const ProcessorCosts&) = default;
 };
 
-/// The stated figures, but for the hop (half a round trip between two hosts) and the processor.
-CostFigures measured_figures(double hop_seconds, const ProcessorCosts& processor);
+/// What a message costs between two hosts, measured at the start.
+struct HopCosts {
+  double hop_seconds = 0;      // half a round trip
+  double message_seconds = 0;  // of a processor, to send one or to receive one
+  double rate = 0;             // bytes a second of one connection; 0: not known
+
+  friend bool operator==(const HopCosts&, const HopCosts&) = default;
+};
+
+/// The stated figures, but for those that were measured. Whether several flows are faster than one
+/// nobody knows yet.
+CostFigures measured_figures(const HopCosts& hop, const ProcessorCosts& processor);
 
 /// Where the ranks are.
 struct CostPlacement {
@@ -104,6 +115,9 @@ struct AllreducePlan {
 
   friend bool operator==(const AllreducePlan&, const AllreducePlan&) = default;
 };
+
+/// For people, of a world of so many ranks: what is used for which size, and the figures behind it.
+std::string describe(const AllreducePlan& plan, int ranks);
 
 /// The plan that these figures imply, for groups of up to `ranks`.
 AllreducePlan plan_allreduce(int ranks, const CostFigures& figures, const CostPlacement& placement);

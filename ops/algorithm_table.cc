@@ -165,6 +165,18 @@ std::uint64_t scratch_bytes(const Algorithm& algorithm, const Shape& shape) {
   return algorithm.scratch_bytes == nullptr ? 0 : algorithm.scratch_bytes(shape);
 }
 
+std::uint64_t chunk_bytes(const Algorithm& algorithm, const Shape& shape, int flows) {
+  if (algorithm.scratch_bytes == nullptr || shape.size <= 2) {
+    return default_chunk_bytes(shape.bytes(), shape.size, flows);
+  }
+  Shape first = shape;  // whose part is the largest: all cut alike
+  first.rank = 0;
+  const int peers = shape.size - 1;
+  const auto flows_a_peer = static_cast<std::uint64_t>((flows + peers - 1) / peers);
+  const std::uint64_t part = algorithm.scratch_bytes(first) / static_cast<std::uint64_t>(peers);
+  return std::clamp(part / flows_a_peer, kMiddleChunk, kLargestChunk);
+}
+
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows) {
   const auto parts = static_cast<std::uint64_t>(std::max(size, 1)) *
                      static_cast<std::uint64_t>(std::max(flows, 1));

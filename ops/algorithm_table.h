@@ -44,4 +44,8 @@ std::uint64_t scratch_bytes(const Algorithm& algorithm, const Shape& shape);
 /// network flows end together only if there are chunks to even them out.
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows);
 
+/// The same for an all-reduce by that algorithm. Where a rank sends to several others at once, it
+/// uses as many flows in all with fewer to each: so chunks are larger, between 64 KiB and 256 KiB.
+std::uint64_t chunk_bytes(const Algorithm& algorithm, const Shape& shape, int flows);
+
 }  // namespace fasthorovod::ops

@@ -129,6 +129,8 @@ core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, c
   auto engine = std::make_unique<EngineImpl>(*std::move(control), std::move(memory),
                                              *std::move(auxiliaries), config, log);
   if (core::Status launched = engine->launch(*mpi); !launched) return std::move(launched).error();
+  const int ranks = engine->world().size;
+  log.debug("all-reduces between hosts: " + describe(engine->allreduce_plan(), ranks));
   return std::unique_ptr<Engine>(std::move(engine));
 }
 

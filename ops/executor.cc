@@ -126,6 +126,9 @@ core::Status Executor::prepare(CollectiveJob& job, Plan& plan) {
   if (!ready || job.coded() != nullptr) return ready;
   plan.shape = job.shape(flows_);
   plan.algorithm = &choose(job.item().op, plan.shape, allreduces_);
+  if (job.item().op == OpKind::kAllreduce) {
+    plan.shape.chunk_bytes = chunk_bytes(*plan.algorithm, plan.shape, flows_);
+  }
   if (!inside_hosts) job.find_scratch(pool_, scratch_bytes(*plan.algorithm, plan.shape));
   return ready;
 }

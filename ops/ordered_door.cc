@@ -136,6 +136,7 @@ bool OrderedDoor::start(const JobPtr& job, bool alone) {
     job->prepare(pool_, inside_hosts);
     shape = job->shape(flows_);
     algorithm = &choose(kind, shape, allreduces_);
+    if (kind == OrderedKind::kAllreduce) shape.chunk_bytes = chunk_bytes(*algorithm, shape, flows_);
     if (!inside_hosts) job->find_scratch(pool_, scratch_bytes(*algorithm, shape));
   } catch (const std::bad_alloc&) {
     const Error error{

@@ -1,9 +1,10 @@
 // How long a message takes to a rank of another host, measured when all ranks have come: rank 0
-// sends small probes over the control connections, which the others send back at once.
+// sends probes over the control connections, which the others answer at once.
 //
-// All probed ranks are asked together, and each again when its echo has come, until it has been
-// asked kRounds times or kLongest has passed. So a start becomes longer by a round trip and
-// kLongest at most. No echo is left on its way. Thread: owner (the io_context's).
+// First small ones: all probed ranks are asked together, and each again when its answer has come,
+// until it has been asked kRounds times or kLongest has passed. Then, in what is left of that time,
+// a few large ones go to the first of them. So a start becomes longer by kLongest and a round trip
+// at most, and no answer is left on its way. Thread: owner (the io_context's).
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/cost_model.h"
 #include "core/result.h"
 #include "transport/control_links.h"
 
@@ -20,10 +22,11 @@ namespace fasthorovod::transport {
 class HopProbe final {
  public:
   static constexpr int kRounds = 8;
+  static constexpr int kLargeRounds = 5;
   static constexpr std::size_t kMostRanks = 4;
-  static constexpr std::chrono::milliseconds kLongest{2};
+  static constexpr std::chrono::milliseconds kLongest{3};
 
-  /// Takes what comes over the links from now on until it is over.
+  /// Takes what comes over the links from now on until it is destroyed. One rank at least.
   HopProbe(ControlLinks& links, std::span<const int> ranks);
   ~HopProbe();
   HopProbe(const HopProbe&) = delete;
@@ -31,26 +34,36 @@ class HopProbe final {
 
   [[nodiscard]] const bool& over() const { return over_; }
 
-  /// Once it is over: half of the shortest round trip of the rank that is furthest. Else the error
-  /// names a rank that left, or that has not answered.
-  [[nodiscard]] core::Result<double> hop_seconds() const;
+  /// The shortest round trips, of the rank that is furthest. While it is not over, or when a rank
+  /// left, the error names the rank.
+  [[nodiscard]] core::Result<core::HopCosts> costs() const;
 
  private:
   struct Rank {
-    int echoes = 0;
-    bool waits = false;  // its echo is on its way
+    int answers = 0;
+    bool waits = false;  // its answer is on its way
     core::TimePoint sent;
     core::Duration shortest = core::Duration::max();
   };
 
   void take(int rank, std::span<const std::byte> message);
-  void send(int rank);
-  void look_whether_over();
+  void take_large();
+  void lose(int rank, core::Error error);
+  void send(int rank, std::uint32_t padding);
+  void go_on();
+  [[nodiscard]] bool late() const { return core::Clock::now() - started_ >= kLongest; }
 
   ControlLinks& links_;
+  const int first_;
   const core::TimePoint started_ = core::Clock::now();
   std::map<int, Rank> ranks_;
   core::Status status_;
+  int messages_ = 0;                 // small ones, sent and received
+  std::chrono::nanoseconds worked_;  // for them; before, by this thread until the start
+  bool large_ = false;               // has begun
+  int large_left_ = kLargeRounds;    // to send
+  core::Duration handed_over_{};     // what it took to send the last one
+  core::Duration longer_ = core::Duration::max();  // that a large one is under way, at the least
   bool over_ = false;
 };
 

@@ -146,7 +146,10 @@ void write(WireWriter& writer, const Roster& message) {
 
 void write(WireWriter& /*writer*/, const Ready& /*message*/) {}
 void write(WireWriter& /*writer*/, const Begin& /*message*/) {}
-void write(WireWriter& /*writer*/, const Probe& /*message*/) {}
+void write(WireWriter& writer, const Probe& message) {
+  writer.varint(message.padding);
+  writer.bytes(std::vector<std::byte>(message.padding));
+}
 
 void write(WireWriter& writer, const StartFailed& message) {
   writer.u8(static_cast<std::uint8_t>(message.error.code));
@@ -197,6 +200,13 @@ StartFailed read_start_failed(WireReader& reader) {
   return message;
 }
 
+Probe read_probe(WireReader& reader) {
+  const std::uint32_t padding = reader.varint32();
+  if (padding > kMostPadding) reader.fail();
+  (void)reader.bytes(padding);
+  return {padding};
+}
+
 RendezvousMessage read_body(WireReader& reader, std::uint8_t kind) {
   switch (static_cast<Kind>(kind)) {
     case Kind::kIntroduction:
@@ -212,7 +222,7 @@ RendezvousMessage read_body(WireReader& reader, std::uint8_t kind) {
     case Kind::kBegin:
       return Begin{};
     case Kind::kProbe:
-      return Probe{};
+      return read_probe(reader);
   }
   reader.fail();
   return Missing{};

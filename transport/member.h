@@ -28,8 +28,8 @@ struct Member {
   std::vector<Endpoint> endpoints;  // where it listens, best first, without scopes
   std::string door{};     // the name of the Unix socket at which ranks of its host meet it, or ""
   core::LaneWish wish{};  // how it would move its data
-  core::AllreduceWish allreduce{};     // and by which algorithm it would reduce
   int arena_mb = core::kLeastArenaMb;  // of its shared memory at most
+  core::AllreduceWish allreduce{};     // by which algorithm it would reduce between hosts
 
   friend bool operator==(const Member&, const Member&) = default;
 };
@@ -59,8 +59,12 @@ struct Ready {};
 
 struct Begin {};
 
-/// From rank 0, and back as it is.
-struct Probe {};
+inline constexpr std::uint32_t kMostPadding = 64U << 10;
+
+/// From rank 0, and back without padding.
+struct Probe {
+  std::uint32_t padding = 0;  // bytes that say nothing, up to kMostPadding
+};
 
 using RendezvousMessage =
     std::variant<Introduction, Missing, Roster, StartFailed, Ready, Begin, Probe>;

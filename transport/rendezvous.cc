@@ -134,7 +134,7 @@ core::Result<core::AllreducePlan> Gathering::plan_allreduces(
   }
   const HopProbe probe(links_, elsewhere);
   run_until(context_, probe.over(), deadline);
-  const core::Result<double> hop = probe.hop_seconds();
+  const core::Result<core::HopCosts> hop = probe.costs();
   if (!hop) return hop.error();
   const core::CostFigures figures = core::measured_figures(*hop, *processor);
   return plan_for(members, &figures);
@@ -200,7 +200,8 @@ core::Result<Roster> join(boost::asio::io_context& context, ControlLinks& links,
                       if (auto* failed = std::get_if<StartFailed>(&*message))
                         finish(std::move(failed->error));
                       if (auto* roster = std::get_if<Roster>(&*message)) finish(std::move(*roster));
-                      if (std::holds_alternative<Probe>(*message)) (void)links.send(0, bytes);
+                      if (std::holds_alternative<Probe>(*message))
+                        (void)links.send(0, encode(Probe{}));
                     },
                 .on_end =
                     [&](int, core::Error error) {

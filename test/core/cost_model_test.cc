@@ -113,6 +113,15 @@ TEST(AllreducePlan, IsForcedForAllSizesAndGroups) {
   EXPECT_EQ(plan.choose(1024 * kMiB, 100), kTwoHop);
 }
 
+TEST(AllreducePlan, SaysWhatItUses) {
+  AllreducePlan plan = plan_allreduce(4, {}, {});
+  const std::string limit = std::to_string(plan.limits[2].one_hop);
+  EXPECT_EQ(describe(plan, 4).find("one hop up to " + limit + " bytes, two hops"), 0U);
+  EXPECT_NE(describe(plan, 100).find("one hop up to 0 bytes"), std::string::npos);
+  plan.forced = kRing;
+  EXPECT_EQ(describe(plan, 4), "ring-allreduce, as FASTHOROVOD_ALLREDUCE says");
+}
+
 TEST(AllreduceAlgorithmNames, AreReadAsTheyAreWritten) {
   for (const std::string_view name : allreduce_algorithm_names()) {
     const auto algorithm = parse_allreduce_algorithm(name);

@@ -162,5 +162,27 @@ TEST(AlgorithmTable, ChunksLieBetween32And256KiB) {
   EXPECT_EQ(default_chunk_bytes(64U << 20, 0, 0), 256U << 10);
 }
 
+TEST(AlgorithmTable, CutsIntoLargerChunksWhereARankSendsToAllAtOnce) {
+  const Shape shape{.size = 4, .element_bytes = 4, .elements = 256U << 10, .block_elements = {}};
+  const Algorithm& ring = *find_algorithm("ring-allreduce");
+  const Algorithm& two_hop = *find_algorithm("two-hop-allreduce");
+  const Algorithm& one_hop = *find_algorithm("one-hop-allreduce");
+  EXPECT_EQ(chunk_bytes(ring, shape, 4), 64U << 10);
+  EXPECT_EQ(chunk_bytes(two_hop, shape, 4), 128U << 10) << "two to each of three others";
+  EXPECT_EQ(chunk_bytes(two_hop, shape, 3), 256U << 10);
+  EXPECT_EQ(chunk_bytes(one_hop, shape, 8), 256U << 10);
+  Shape uneven = shape;
+  uneven.elements += 3;
+  uneven.rank = 3;
+  Shape other = uneven;
+  other.rank = 0;
+  EXPECT_EQ(chunk_bytes(two_hop, uneven, 3), chunk_bytes(two_hop, other, 3));
+  Shape small = shape;
+  small.elements = 16U << 10;
+  EXPECT_EQ(chunk_bytes(one_hop, small, 4), 64U << 10);
+  small.size = 2;
+  EXPECT_EQ(chunk_bytes(one_hop, small, 4), 32U << 10) << "both flows and more to one other";
+}
+
 }  // namespace
 }  // namespace fasthorovod::ops
