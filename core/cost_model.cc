@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace fasthorovod::core {
 namespace {
@@ -11,11 +12,14 @@ namespace {
 constexpr std::array<std::string_view, kAllreduceAlgorithms> kNames = {
     "ring-allreduce", "two-hop-allreduce", "one-hop-allreduce"};
 
-// A byte that is sent or received costs the kernel about as much as so many copies.
+// A byte that is sent or received costs the kernel about as much as so many copies of it.
 constexpr double kCopiesAMove = 3;
 
-// What the model takes a chunk to be.
-constexpr double kChunkBytes = 64U << 10;
+// Chunks, about as they are cut.
+constexpr double kSmallChunk = 32U << 10;
+constexpr double kMiddleChunk = 64U << 10;
+constexpr double kLargeChunk = 256U << 10;
+constexpr double kChunksAFlow = 4;
 
 // The ring keeps nothing, and no rank sends to one that others send to: it is preferred where
 // there is little between the two.
@@ -36,9 +40,20 @@ struct Work {
   double messages = 0;  // that it sends
 };
 
-double chunks(double bytes) { return std::max(1.0, bytes / kChunkBytes); }
+// How many chunks a rank cuts what it sends one other rank at once.
+double chunks(double part, double peers, int flows) {
+  if (peers > 1) {
+    const double share = part / std::ceil(flows / peers);
+    return std::max(1.0, part / std::clamp(share, kMiddleChunk, kLargeChunk));
+  }
+  const double share = part / flows;
+  const double chunk = share <= kMiddleChunk
+                           ? std::max(share, kSmallChunk)
+                           : std::clamp(share / kChunksAFlow, kMiddleChunk, kLargeChunk);
+  return std::max(1.0, part / chunk);
+}
 
-Work work_of(AllreduceAlgorithm algorithm, double bytes, double ranks) {
+Work work_of(AllreduceAlgorithm algorithm, double bytes, double ranks, int flows) {
   const double others = ranks - 1;
   const double share = bytes / ranks;
   switch (algorithm) {
@@ -48,14 +63,14 @@ Work work_of(AllreduceAlgorithm algorithm, double bytes, double ranks) {
               .sent = others * bytes,
               .reduced = others * bytes,
               .kept = others * bytes,
-              .messages = others * chunks(bytes)};
+              .messages = others * chunks(bytes, others, flows)};
     case AllreduceAlgorithm::kTwoHop:
       return {.hops = 2,
               .peers = others,
               .sent = 2 * others * share,
               .reduced = others * share,
               .kept = others * share,
-              .messages = 2 * others * chunks(share)};
+              .messages = 2 * others * chunks(share, others, flows)};
     case AllreduceAlgorithm::kRing:
       break;
   }
@@ -63,7 +78,7 @@ Work work_of(AllreduceAlgorithm algorithm, double bytes, double ranks) {
           .peers = 1,
           .sent = 2 * others * share,
           .reduced = others * share,
-          .messages = 2 * others * chunks(share)};
+          .messages = 2 * others * chunks(share, 1, flows)};
 }
 
 // The first of the sizes 2^6, 2^7, ... from which on a is not faster than b; at most `most`.
@@ -88,11 +103,14 @@ std::optional<AllreduceAlgorithm> parse_allreduce_algorithm(std::string_view nam
   return static_cast<AllreduceAlgorithm>(found - kNames.begin());
 }
 
-CostFigures measured_figures(const HopCosts& hop, const ProcessorCosts& processor) {
+CostFigures measured_figures(const HopCosts& hop, const ProcessorCosts& processor, int flows) {
   CostFigures figures;
   figures.hop_seconds = hop.hop_seconds;
   figures.message_seconds = hop.message_seconds;
-  if (hop.rate > 0) figures.flow_rate = figures.rank_rate = hop.rate;
+  if (hop.rate > 0) {
+    figures.flow_rate = hop.rate;
+    figures.rank_rate = hop.rate * flows;
+  }
   figures.moved_seconds = kCopiesAMove * processor.copied_seconds;
   figures.reduced_seconds = processor.reduced_seconds;
   figures.kept_seconds = processor.copied_seconds;
@@ -102,7 +120,7 @@ CostFigures measured_figures(const HopCosts& hop, const ProcessorCosts& processo
 double predict(AllreduceAlgorithm algorithm, std::uint64_t bytes, int ranks,
                const CostFigures& figures, const CostPlacement& placement) {
   if (ranks < 2) return 0;
-  const Work work = work_of(algorithm, static_cast<double>(bytes), ranks);
+  const Work work = work_of(algorithm, static_cast<double>(bytes), ranks, placement.flows);
   const double wire = std::max(work.sent / figures.rank_rate,
                                work.sent / work.peers / (figures.flow_rate * placement.flows));
   // As many bytes and messages come as leave.

@@ -48,7 +48,7 @@ struct CostFigures {
 
 /// What a processor takes for the simplest work, measured by whoever knows how.
 struct ProcessorCosts {
-  double copied_seconds = 0;   // a byte copied within a cache
+  double copied_seconds = 0;   // a byte copied
   double reduced_seconds = 0;  // a byte added to another
 
   friend bool operator==(const ProcessorCosts&, const ProcessorCosts&) = default;
@@ -63,9 +63,9 @@ struct HopCosts {
   friend bool operator==(const HopCosts&, const HopCosts&) = default;
 };
 
-/// The stated figures, but for those that were measured. Whether several flows are faster than one
-/// nobody knows yet.
-CostFigures measured_figures(const HopCosts& hop, const ProcessorCosts& processor);
+/// The stated figures, but for those that were measured. That so many flows are faster than one
+/// connection is hoped, not measured.
+CostFigures measured_figures(const HopCosts& hop, const ProcessorCosts& processor, int flows);
 
 /// Where the ranks are.
 struct CostPlacement {

@@ -11,8 +11,8 @@
 namespace fasthorovod::ops {
 namespace {
 
-constexpr std::size_t kBytes = 64U << 10;
-constexpr int kRounds = 8;
+constexpr std::size_t kBytes = 1U << 20;
+constexpr int kRounds = 4;
 
 // The shortest of some rounds, the first of which finds the memory new: what interrupts a round
 // only makes it longer.

@@ -5,7 +5,8 @@
 
 namespace fasthorovod::ops {
 
-/// On buffers that stay in the cache of a core, as chunks do. Any thread.
+/// On buffers that are about as large as what is under way at once, and leave the nearest caches.
+/// Any thread.
 core::ProcessorCosts measure_processor_costs();
 
 }  // namespace fasthorovod::ops

@@ -63,7 +63,7 @@ void HopProbe::take(int rank, std::span<const std::byte> bytes) {
   if (large_) return take_large();
   ++messages_;
   probed.shortest = std::min<core::Duration>(probed.shortest, core::Clock::now() - probed.sent);
-  if (++probed.answers < kRounds && !late()) return send(rank, 0);
+  if (++probed.answers < (late() ? kLeastRounds : kRounds)) return send(rank, 0);
   go_on();
 }
 
@@ -72,7 +72,7 @@ void HopProbe::take(int rank, std::span<const std::byte> bytes) {
 void HopProbe::take_large() {
   const Rank& probed = ranks_[first_];
   const core::Duration whole = core::Clock::now() - probed.sent;
-  longer_ = std::min(longer_, whole - probed.shortest - 2 * handed_over_);
+  on_the_wire_.push_back(whole - probed.shortest - 2 * handed_over_);
   go_on();
 }
 
@@ -98,8 +98,11 @@ core::Result<core::HopCosts> HopProbe::costs() const {
     costs.hop_seconds = std::max(costs.hop_seconds, seconds(probed.shortest) / 2);
   }
   costs.message_seconds = seconds(worked_) / messages_;
-  if (longer_ != core::Duration::max()) {
-    costs.rate = kLargeBytes / std::max(seconds(longer_), kLargeBytes / kFastest);
+  if (!on_the_wire_.empty()) {
+    std::vector<core::Duration> sorted = on_the_wire_;
+    std::ranges::sort(sorted);
+    const double median = seconds(sorted[sorted.size() / 2]);
+    costs.rate = kLargeBytes / std::max(median, kLargeBytes / kFastest);
   }
   return costs;
 }

@@ -2,9 +2,10 @@
 // sends probes over the control connections, which the others answer at once.
 //
 // First small ones: all probed ranks are asked together, and each again when its answer has come,
-// until it has been asked kRounds times or kLongest has passed. Then, in what is left of that time,
-// a few large ones go to the first of them. So a start becomes longer by kLongest and a round trip
-// at most, and no answer is left on its way. Thread: owner (the io_context's).
+// until it has been asked kRounds times, or kLongest has passed and it has been asked twice. Then,
+// in what is left of that time, a few large ones go to the first of them. So a start becomes longer
+// by kLongest and a large message, or by two round trips, and no answer is left on its way. Thread:
+// owner (the io_context's).
 #pragma once
 
 #include <chrono>
@@ -22,7 +23,8 @@ namespace fasthorovod::transport {
 class HopProbe final {
  public:
   static constexpr int kRounds = 8;
-  static constexpr int kLargeRounds = 5;
+  static constexpr int kLeastRounds = 2;  // the first one may have to find the way
+  static constexpr int kLargeRounds = 3;
   static constexpr std::size_t kMostRanks = 4;
   static constexpr std::chrono::milliseconds kLongest{3};
 
@@ -34,8 +36,9 @@ class HopProbe final {
 
   [[nodiscard]] const bool& over() const { return over_; }
 
-  /// The shortest round trips, of the rank that is furthest. While it is not over, or when a rank
-  /// left, the error names the rank.
+  /// The shortest round trips, of the rank that is furthest, and the rate of the median: the first
+  /// bytes may pass faster than a network that is limited lets more of them. While it is not over,
+  /// or when a rank left, the error names the rank.
   [[nodiscard]] core::Result<core::HopCosts> costs() const;
 
  private:
@@ -58,12 +61,12 @@ class HopProbe final {
   const core::TimePoint started_ = core::Clock::now();
   std::map<int, Rank> ranks_;
   core::Status status_;
-  int messages_ = 0;                 // small ones, sent and received
-  std::chrono::nanoseconds worked_;  // for them; before, by this thread until the start
-  bool large_ = false;               // has begun
-  int large_left_ = kLargeRounds;    // to send
-  core::Duration handed_over_{};     // what it took to send the last one
-  core::Duration longer_ = core::Duration::max();  // that a large one is under way, at the least
+  int messages_ = 0;                         // small ones, sent and received
+  std::chrono::nanoseconds worked_;          // for them; before, by this thread until the start
+  bool large_ = false;                       // has begun
+  int large_left_ = kLargeRounds;            // to send
+  core::Duration handed_over_{};             // what it took to send the last one
+  std::vector<core::Duration> on_the_wire_;  // of the large ones that came
   bool over_ = false;
 };
 

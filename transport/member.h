@@ -59,7 +59,7 @@ struct Ready {};
 
 struct Begin {};
 
-inline constexpr std::uint32_t kMostPadding = 64U << 10;
+inline constexpr std::uint32_t kMostPadding = 256U << 10;
 
 /// From rank 0, and back without padding.
 struct Probe {

@@ -7,6 +7,7 @@
 
 #include "transport/allreduce_plans.h"
 #include "transport/hop_probe.h"
+#include "transport/lane_plans.h"
 #include "transport/meeting.h"
 
 namespace fasthorovod::transport {
@@ -136,7 +137,8 @@ core::Result<core::AllreducePlan> Gathering::plan_allreduces(
   run_until(context_, probe.over(), deadline);
   const core::Result<core::HopCosts> hop = probe.costs();
   if (!hop) return hop.error();
-  const core::CostFigures figures = core::measured_figures(*hop, *processor);
+  const core::CostFigures figures =
+      core::measured_figures(*hop, *processor, LanePlans(members, 0).largest_flows());
   return plan_for(members, &figures);
 }
 

@@ -49,7 +49,7 @@ TEST_P(EngineAllreduce, SumsAlikeOnAllRanksAndInEveryRun) {
                      EXPECT_EQ(engine.allreduce_plan().choose(1, size()), algorithm());
                      Floats& mine = results[static_cast<std::size_t>(engine.world().rank)];
                      const Floats before = std::exchange(mine, all_kinds(engine));
-                     if (!before.empty()) EXPECT_TRUE(mine == before);
+                     EXPECT_TRUE(before.empty() || mine == before);
                    },
                    {.adjust = [&](core::Config& config) {
                      live_apart(config);
