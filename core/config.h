@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/cost_model.h"
 #include "core/log.h"
 #include "core/result.h"
 
@@ -62,6 +63,9 @@ struct Config {
   std::string tcp_congestion;    // TCP_CONGESTION: of flows, by name; "" keeps the system's
   int arena_mb = 1024;           // ARENA_MB: MiB of shared memory at most
   std::string simd = "auto";     // SIMD: the instruction set of kernels, by name
+  std::optional<AllreduceAlgorithm> allreduce;   // ALLREDUCE: between hosts; nothing: auto
+  bool deterministic = false;                    // DETERMINISTIC: nothing measured chooses
+  std::optional<ProcessorCosts> processor;       // as measured here, if it was. No variable
   std::uint64_t fusion_threshold = 64ull << 20;  // FUSION_THRESHOLD: bytes; 0 turns fusion off
   std::uint32_t cache_capacity = 4096;           // CACHE_CAPACITY: requests; 0 turns it off
 

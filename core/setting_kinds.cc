@@ -147,6 +147,13 @@ SettingParser data_plane_setting(DataPlane Config::*field) {
   };
 }
 
+SettingParser allreduce_setting(std::optional<AllreduceAlgorithm> Config::*field) {
+  return [field](std::string_view text, Config& config) {
+    config.*field = parse_allreduce_algorithm(text);
+    return (config.*field).has_value() || text == "auto";
+  };
+}
+
 SettingParser log_level_setting(LogLevel Config::*field) {
   return [field](std::string_view text, Config& config) {
     const auto level = log_level_from_name(text);

@@ -62,6 +62,7 @@ SettingParser text_setting(std::string Config::*field, std::function<bool(std::s
 
 SettingParser rate_setting(BytesPerSecond Config::*field);
 SettingParser data_plane_setting(DataPlane Config::*field);
+SettingParser allreduce_setting(std::optional<AllreduceAlgorithm> Config::*field);
 SettingParser log_level_setting(LogLevel Config::*field);
 
 }  // namespace fasthorovod::core

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/config.h"
+#include "core/cost_model.h"
 #include "core/log.h"
 #include "core/request.h"
 #include "core/result.h"
@@ -135,6 +136,10 @@ class Engine {
       std::size_t bytes) = 0;
 
   [[nodiscard]] virtual EngineStatistics statistics() const = 0;
+
+  /// By what all ranks of the world choose the algorithm of an all-reduce, and the figures behind
+  /// it: the same on all ranks, from the start on.
+  [[nodiscard]] virtual const core::AllreducePlan& allreduce_plan() const = 0;
 
   /// Fails what is pending with kShutdown, says goodbye to the other ranks, joins the threads, and
   /// waits for callers to leave run(). Idempotent.

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/allreduce_plans.h"
 #include "transport/congestion.h"
 #include "transport/control_links.h"
 #include "transport/cores.h"
@@ -82,6 +83,7 @@ class AsioControlPlane final : public ControlPlane {
   [[nodiscard]] int flows_with(int peer) const override { return lanes_.flows_with(peer); }
   [[nodiscard]] int largest_flows() const override { return lanes_.largest_flows(); }
   [[nodiscard]] int smallest_arena_mb() const override { return lanes_.smallest_arena_mb(); }
+  [[nodiscard]] const core::AllreducePlan& allreduce_plan() const override { return allreduce_; }
 
   core::Result<std::vector<Mate>> meet_mates(const Arena& own) override {
     return mates_.meet(own, config_.start_timeout);
@@ -139,15 +141,15 @@ class AsioControlPlane final : public ControlPlane {
 
  private:
   core::Status introduce_self();
-  core::Result<std::vector<Member>> gather(core::TimePoint deadline);
+  core::Result<Roster> gather(core::TimePoint deadline);
   struct OpenStore;
   core::Result<OpenStore> open_store(core::TimePoint deadline);
   core::Status listen_and_store(core::TimePoint deadline);
   core::Status listen_at_meeting_point(core::TimePoint deadline);
-  core::Result<std::vector<Member>> join_rank_0(core::TimePoint deadline);
+  core::Result<Roster> join_rank_0(core::TimePoint deadline);
   core::Result<Dialled> dial_rank_0(core::TimePoint deadline);
   core::Status listen(const core::Result<ListeningPlaces>& places);
-  core::Status learn_roster(std::vector<Member> members);
+  core::Status learn_roster(Roster roster);
   void close();
   void lose(int rank, core::Error error);
 
@@ -165,6 +167,7 @@ class AsioControlPlane final : public ControlPlane {
   std::string store_place_;               // host:port of the store
   core::World world_;
   LanePlans lanes_;
+  core::AllreducePlan allreduce_;
   Member self_;
   ControlHandlers handlers_;
   std::atomic<bool> stopped_ = false;
@@ -198,14 +201,16 @@ core::Status AsioControlPlane::start(core::TimePoint deadline, KeyValueStore* st
   if (config_.size == 1) {
     world_ = core::make_world(job_, epoch_, 0, {self_.placement});
     lanes_ = LanePlans(std::span(&self_, 1), 0);
+    allreduce_ = plan_for(std::span(&self_, 1), nullptr);
     return {};
   }
-  auto members = config_.rank == 0 ? gather(deadline) : join_rank_0(deadline);
-  if (!members) return std::move(members).error();
-  return learn_roster(std::move(*members));
+  auto roster = config_.rank == 0 ? gather(deadline) : join_rank_0(deadline);
+  if (!roster) return std::move(roster).error();
+  return learn_roster(std::move(*roster));
 }
 
-core::Status AsioControlPlane::learn_roster(std::vector<Member> members) {
+core::Status AsioControlPlane::learn_roster(Roster roster) {
+  std::vector<Member>& members = roster.members;
   if (members.size() != static_cast<std::size_t>(config_.size)) {
     return core::Error{core::ErrorCode::kProtocol, "rank 0 knows a world of another size", 0};
   }
@@ -214,7 +219,9 @@ core::Status AsioControlPlane::learn_roster(std::vector<Member> members) {
   for (const Member& member : members) placements.push_back(member.placement);
   world_ = core::make_world(job_, epoch_, config_.rank, placements);
   lanes_ = LanePlans(members, config_.rank);
+  allreduce_ = std::move(roster.allreduce);
   if (auto status = check_data_planes(members); !status) return status;
+  if (auto status = check_allreduces(members); !status) return status;
   mates_.learn(world_, members);
   flows_.set_members(std::move(members), link_local_scopes());
   return {};
@@ -228,6 +235,7 @@ core::Status AsioControlPlane::introduce_self() {
       config_.host_identity.empty() ? self_.real_host : config_.host_identity;
   self_.placement.host_name = local_host_name();
   self_.wish = core::lane_wish(config_, usable_cores());
+  self_.allreduce = {.forced = config_.allreduce, .deterministic = config_.deterministic};
   self_.arena_mb = config_.arena_mb;
   if (config_.size == 1) return {};
   auto door = mates_.open_door();
@@ -273,10 +281,10 @@ Verdict AsioControlPlane::admit(const Claim& claim) {
   return Verdict::kGarbage;
 }
 
-core::Result<std::vector<Member>> AsioControlPlane::gather(core::TimePoint deadline) {
+core::Result<Roster> AsioControlPlane::gather(core::TimePoint deadline) {
   auto status = uses_store() ? listen_and_store(deadline) : listen_at_meeting_point(deadline);
   if (!status) return std::move(status).error();
-  return gathering_->wait(deadline);
+  return gathering_->wait(deadline, config_.processor);
 }
 
 core::Result<AsioControlPlane::OpenStore> AsioControlPlane::open_store(core::TimePoint deadline) {
@@ -322,7 +330,7 @@ core::Status AsioControlPlane::listen_at_meeting_point(core::TimePoint deadline)
   return {};
 }
 
-core::Result<std::vector<Member>> AsioControlPlane::join_rank_0(core::TimePoint deadline) {
+core::Result<Roster> AsioControlPlane::join_rank_0(core::TimePoint deadline) {
   auto rank_0 = dial_rank_0(deadline);
   if (!rank_0) return std::move(rank_0).error();
   const std::string& meeting_point = uses_store() ? store_place_ : config_.rendezvous;

@@ -67,6 +67,8 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
                       {"FASTHOROVOD_ARENA_MB", "256"},
                       {"FASTHOROVOD_FLOW_RATE", "200mbit"},
                       {"FASTHOROVOD_TCP_CONGESTION", "cubic"},
+                      {"FASTHOROVOD_ALLREDUCE", "two-hop-allreduce"},
+                      {"FASTHOROVOD_DETERMINISTIC", "1"},
                       {"FASTHOROVOD_FUSION_THRESHOLD", "1024"},
                       {"FASTHOROVOD_CACHE_CAPACITY", "7"},
                       {"FASTHOROVOD_LOG_LEVEL", "Debug"}});
@@ -87,6 +89,8 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
   EXPECT_EQ(config.arena_mb, 256);
   EXPECT_EQ(config.flow_rate, 25'000'000u);
   EXPECT_EQ(config.tcp_congestion, "cubic");
+  EXPECT_EQ(config.allreduce, AllreduceAlgorithm::kTwoHop);
+  EXPECT_TRUE(config.deterministic);
   EXPECT_EQ(config.fusion_threshold, 1024u);
   EXPECT_EQ(config.cache_capacity, 7u);
   EXPECT_EQ(config.log_level, LogLevel::kDebug);
@@ -111,6 +115,10 @@ TEST(Config, KeepsBoundsOfEveryNumber) {
       {"FASTHOROVOD_TCP_CONGESTION",
        {"reno", "bbr2", "dctcp-x"},
        {"a b", "of_sixteen_chars", "-;"}},
+      {"FASTHOROVOD_ALLREDUCE",
+       {"auto", "ring-allreduce", "one-hop-allreduce"},
+       {"ring", "Auto", "direct-allgather"}},
+      {"FASTHOROVOD_DETERMINISTIC", {"0", "1"}, {"yes", "-1"}},
       {"FASTHOROVOD_FUSION_THRESHOLD", {"0", "17179869184"}, {"-1", "17179869185", "64MB"}},
       {"FASTHOROVOD_CACHE_CAPACITY", {"0", "262144"}, {"-1", "262145", " 1"}},
       {"FASTHOROVOD_LOG_LEVEL", {"trace", "OFF"}, {"loud", "2"}},
@@ -127,6 +135,14 @@ TEST(Config, KeepsBoundsOfEveryNumber) {
       EXPECT_NE(message.find(row.name + "=\"" + value + "\""), std::string::npos) << message;
     }
   }
+}
+
+TEST(Config, SaysWhichNameIsMeant) {
+  EXPECT_EQ(refusal({{"FASTHOROVOD_ALLREDUCE", "ring-allreduct"}}),
+            "FASTHOROVOD_ALLREDUCE=\"ring-allreduct\" is not allowed: it takes auto, "
+            "ring-allreduce, two-hop-allreduce or one-hop-allreduce; did you mean "
+            "ring-allreduce?");
+  EXPECT_EQ(parsed({{"FASTHOROVOD_ALLREDUCE", "auto"}}).allreduce, std::nullopt);
 }
 
 TEST(Config, SaysWhatIsAllowedWhenItRefuses) {
@@ -267,7 +283,7 @@ TEST(Config, DescribesEverySettingOnce) {
     EXPECT_FALSE(setting.allowed.empty()) << setting.name;
     EXPECT_FALSE(setting.meaning.empty()) << setting.name;
   }
-  EXPECT_EQ(names.size(), 23u);
+  EXPECT_EQ(names.size(), 25u);
 }
 
 TEST(Config, ReadsTheEnvironmentOfThisProcess) {

@@ -48,6 +48,7 @@ std::vector<Floats> results_with(int lanes, int auxiliaries, int arena_mb = 256)
                    config.auxiliaries = auxiliaries;
                    config.flows = 2;
                    config.arena_mb = arena_mb;
+                   config.deterministic = true;  // several worlds are compared
                  }});
   return results;
 }
