@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ops/host_mate.h"
-#include "ops/host_stripes.h"
+#include "ops/host_layout.h"
 #include "transport/arena.h"
 
 namespace fasthorovod::ops {
