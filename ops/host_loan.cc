@@ -24,8 +24,7 @@ HostLoan loan_of(const HostOperation& operation, std::span<const std::byte> aren
   HostLoan loan;
   if (operation.layout.is_small()) return loan;
   loan.input = offset_in(arena, operation.input);
-  const std::uint64_t outputs = operation.layout.bytes * operation.layout.hosts[0].size();
-  if (!operation.layout.crosses() && outputs >= operation.least_lent_output) {
+  if (!operation.layout.crosses() && operation.output_leaves_caches()) {
     loan.output = offset_in(arena, operation.output);
   }
   return loan;

@@ -56,6 +56,10 @@ struct HostOperation {
   std::uint64_t least_lent_output = kLeastLentOutput;
   std::function<void(core::Status)> done;  // exactly once, on the team's thread; must be quick
 
+  [[nodiscard]] bool output_leaves_caches() const {
+    return layout.bytes * layout.hosts[static_cast<std::size_t>(layout.host)].size() >=
+           least_lent_output;
+  }
   [[nodiscard]] HostKind kind() const { return {group, layout.bytes, type, reduction}; }
 };
 

@@ -5,16 +5,27 @@
 #include <cstring>
 #include <utility>
 
+#include "ops/copy_past_caches.h"
 #include "ops/host_stripes.h"
 #include "ops/reduce.h"
 
 namespace fasthorovod::ops {
+
+namespace {
+
+// Of two ranks, either copies out half of its output, to lines that the other one has just read and
+// that are still in caches. More ranks find fewer of them there.
+constexpr std::size_t kLeastRanksPastCaches = 3;
+
+}  // namespace
 
 HostRunner::HostRunner(HostOperation operation, HostTable& table, std::uint64_t area_offset,
                        const std::vector<HostSeat>& seats)
     : operation_(std::move(operation)),
       table_(table),
       loan_(loan_of(operation_, seats[static_cast<std::size_t>(operation_.layout.place)].arena)),
+      past_caches_(!operation_.layout.crosses() && seats.size() >= kLeastRanksPastCaches &&
+                   operation_.output_leaves_caches()),
       one_meeting_(operation_.layout.is_small() && operation_.layout.pieces == 1),
       entry_(table.publish({{operation_.group, operation_.sequence},
                             operation_.fingerprint,
@@ -189,7 +200,9 @@ void HostRunner::copy_out(const HostBlock& block, std::uint64_t in_buffer,
     const HostMate& mate = mate_of(block.stripe);
     from = mate.output() != nullptr ? mate.output() + in_buffer : mate.area() + in_area;
   }
-  std::memcpy(operation_.output.data() + in_buffer, from, block.bytes);
+  std::byte* const to = operation_.output.data() + in_buffer;
+  if (past_caches_) return copy_past_caches(to, from, block.bytes);
+  std::memcpy(to, from, block.bytes);
 }
 
 const std::byte* HostRunner::source(std::size_t place, std::uint64_t in_buffer,

@@ -162,6 +162,7 @@ class HostRunner final {
   HostOperation operation_;  // without `done` once it has ended
   HostTable& table_;
   const HostLoan loan_;
+  const bool past_caches_;  // what is copied out
   const bool one_meeting_;  // small, and in one piece
   HostEntry* const entry_;
   std::vector<HostMate> mates_;  // by place; this rank's own is never looked at
