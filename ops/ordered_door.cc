@@ -61,7 +61,8 @@ core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
 
 // Numbers an operation and posts it to the worker; or, if `has_turn` is set, for run(), and the
 // worker's turn is to be had, leaves it to the caller, who has the turn then.
-core::Result<OrderedDoor::JobPtr> OrderedDoor::take(OrderedOperation operation, bool& has_turn) {
+// What is doomed goes to the worker.
+core::Result<OrderedDoor::JobPtr> OrderedDoor::take(OrderedOperation&& operation, bool& has_turn) {
   core::Result<GroupPtr> group = groups_.find(operation.group);
   if (!group) return std::move(group).error();
   if (core::Status status = complete(operation, **group); !status) {
@@ -75,8 +76,9 @@ core::Result<OrderedDoor::JobPtr> OrderedDoor::take(OrderedOperation operation, 
   pending_.fetch_add(1);
   if (has_turn) ++callers_;
   // Under the lock, so that the group's operations come to the queues in their order.
-  has_turn = has_turn && worker_.try_take();
+  has_turn = has_turn && count.doomed.empty() && worker_.try_take();
   if (has_turn) return job;
+  (void)job->handle();
   watch(job);
   worker_.post([this, job] { enqueue(job); });
   return job;

@@ -124,10 +124,10 @@ class OrderedDoor final {
     std::optional<bool> on_one_host;  // its all-reduces can be run by HostPath::run
   };
 
-  core::Result<JobPtr> take(OrderedOperation operation, bool& has_turn);
-  void run_with_turn(const JobPtr& job);
-  [[nodiscard]] bool may_run_here(const JobPtr& job);
-  [[nodiscard]] bool run_here(const JobPtr& job);
+  core::Result<JobPtr> take(OrderedOperation&& operation, bool& has_turn);
+  std::optional<core::Status> run_with_turn(const JobPtr& job);
+  [[nodiscard]] bool may_run_here(const OrderedJob& job, Queue& queue) const;
+  std::optional<core::Status> run_here(const JobPtr& job, Queue& queue);
   void drive(const JobPtr& job, transport::LaneSet& lanes);
   void count(const OrderedJob& job);
   void watch(const JobPtr& job);

@@ -26,6 +26,11 @@ void copy(std::span<std::byte> to, std::span<const std::byte> from) {
 OrderedJob::OrderedJob(OrderedOperation operation, GroupPtr group, std::uint64_t sequence)
     : operation_(std::move(operation)), group_(std::move(group)), sequence_(sequence) {}
 
+const Handle& OrderedJob::handle() {
+  if (!handle_) handle_ = Handle::pending();
+  return *handle_;
+}
+
 std::string OrderedJob::title() const {
   return operation_.title.empty() ? describe(operation_) : operation_.title;
 }
@@ -175,10 +180,14 @@ void OrderedJob::average(std::span<std::byte> to, std::span<const std::byte> fro
   copy_scaled(to.data(), from.data(), count, operation_.type, 1.0 / group_->size());
 }
 
+core::Status OrderedJob::outcome(const core::Status& status) const {
+  return status ? status : outcome_of(title(), status);
+}
+
 void OrderedJob::complete(const core::Status& status, BufferPool& pool) {
   pool.release(std::exchange(pooled_, {}));
   operation_.keep_alive.reset();
-  handle_.complete(status ? status : outcome_of(title(), status));
+  if (handle_) handle_->complete(outcome(status));
 }
 
 }  // namespace fasthorovod::ops

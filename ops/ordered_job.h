@@ -45,13 +45,18 @@ class OrderedJob final {
   /// Copies out. Only after the schedule ran to its end.
   void finish();
 
-  /// Gives pooled memory back, lets go of the caller's memory and completes the handle.
+  /// Gives pooled memory back, lets go of the caller's memory and completes the handle, if it was
+  /// made.
   void complete(const core::Status& status, BufferPool& pool);
+
+  /// What its caller hears of an end with that status.
+  [[nodiscard]] core::Status outcome(const core::Status& status) const;
 
   [[nodiscard]] const OrderedOperation& operation() const { return operation_; }
   [[nodiscard]] const Group& group() const { return *group_; }
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
-  [[nodiscard]] const Handle& handle() const { return handle_; }
+  /// Made at the first call, before another thread has the job.
+  [[nodiscard]] const Handle& handle();
   [[nodiscard]] std::string title() const;
 
   std::optional<core::TimePoint> limit;          // when its time limit passes
@@ -71,7 +76,7 @@ class OrderedJob final {
   OrderedOperation operation_;
   const GroupPtr group_;
   const std::uint64_t sequence_;
-  Handle handle_ = Handle::pending();
+  std::optional<Handle> handle_;
 
   bool prepared_ = false;
   std::span<std::byte> buffer_;
