@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "core/aux_cores.h"
+
 namespace fasthorovod::core {
 namespace {
 
-// The program's own threads, and those of its rank, want about so many.
-constexpr int kCoresOfARank = 4;
 // More did not pay where it was measured: one core drives several flows to the limit of a link.
 constexpr int kMostSpareAuxiliaries = 2;
 

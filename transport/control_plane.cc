@@ -83,6 +83,9 @@ class AsioControlPlane final : public ControlPlane {
   [[nodiscard]] int largest_flows() const override { return lanes_.largest_flows(); }
   [[nodiscard]] int smallest_arena_mb() const override { return lanes_.smallest_arena_mb(); }
 
+  [[nodiscard]] const std::string& interface() const override { return interface_; }
+  [[nodiscard]] int ranks_on_machine() const override { return lanes_.ranks_on_machine(); }
+
   core::Result<std::vector<Mate>> meet_mates(const Arena& own) override {
     return mates_.meet(own, config_.start_timeout);
   }
@@ -166,6 +169,7 @@ class AsioControlPlane final : public ControlPlane {
   core::World world_;
   LanePlans lanes_;
   Member self_;
+  std::string interface_;
   ControlHandlers handlers_;
   std::atomic<bool> stopped_ = false;
 
@@ -258,6 +262,7 @@ core::Status AsioControlPlane::listen(const core::Result<ListeningPlaces>& place
   auto bound = listen_at_places(*listener_, *places);
   if (!bound) return std::move(bound).error();
   self_.endpoints = std::move(*bound);
+  if (!self_.endpoints.empty()) interface_ = interface_of(self_.endpoints.front().address);
   return {};
 }
 
