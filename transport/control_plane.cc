@@ -16,6 +16,7 @@
 #include "transport/congestion.h"
 #include "transport/control_links.h"
 #include "transport/cores.h"
+#include "transport/cost_cache.h"
 #include "transport/descriptor_limit.h"
 #include "transport/flow_broker.h"
 #include "transport/lane_plans.h"
@@ -28,6 +29,7 @@
 #include "transport/refusals.h"
 #include "transport/rendezvous.h"
 #include "transport/store_client.h"
+#include "transport/topology.h"
 
 namespace fasthorovod::transport {
 namespace {
@@ -231,7 +233,8 @@ core::Status AsioControlPlane::introduce_self() {
   self_.placement.host_identity =
       config_.host_identity.empty() ? self_.real_host : config_.host_identity;
   self_.placement.host_name = local_host_name();
-  self_.wish = core::lane_wish(config_, usable_cores());
+  self_.wish =
+      core::lane_wish(config_, usable_cores(), load_costs().value_or(core::typical_costs()));
   self_.arena_mb = config_.arena_mb;
   if (config_.size == 1) return {};
   auto door = mates_.open_door();
@@ -262,7 +265,9 @@ core::Status AsioControlPlane::listen(const core::Result<ListeningPlaces>& place
   auto bound = listen_at_places(*listener_, *places);
   if (!bound) return std::move(bound).error();
   self_.endpoints = std::move(*bound);
-  if (!self_.endpoints.empty()) interface_ = interface_of(self_.endpoints.front().address);
+  if (self_.endpoints.empty()) return {};
+  interface_ = interface_of(self_.endpoints.front().address);
+  self_.wish.link_mbit = link_mbit(interface_);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <system_error>
 
+#include "core/lane_plan.h"
 #include "core/processor_list.h"
 #include "transport/plugin.h"
 #include "transport/topology_module.h"
@@ -23,7 +24,6 @@ constexpr PluginKind kKind{
     .how_to_get =
         "it is built where hwloc is found (Debian: apt install libhwloc-dev, then install "
         "fasthorovod again)"};
-constexpr int kMostMbit = 100'000'000;
 
 // Empty when there is no such file, or it holds no list.
 std::vector<int> list_in(const fs::path& file) {
@@ -81,13 +81,27 @@ core::Result<std::vector<Processor>> look_at_machine(const std::string& interfac
   return look_at_sys(interface);
 }
 
+std::vector<int> cache_sharers(int processor, const fs::path& root) {
+  const fs::path caches = root / "devices/system/cpu" / fmt::format("cpu{}", processor) / "cache";
+  int last_level = 0;
+  std::vector<int> sharers;
+  for (int index = 0; is_there(caches / fmt::format("index{}", index)); ++index) {
+    const fs::path cache = caches / fmt::format("index{}", index);
+    int level = 0;
+    if (!(std::ifstream(cache / "level") >> level) || level < last_level) continue;
+    last_level = level;
+    sharers = list_in(cache / "shared_cpu_list");
+  }
+  return sharers;
+}
+
 int link_mbit(const std::string& interface, const fs::path& root) {
   if (!is_interface_name(interface)) return 0;
   const fs::path folder = root / "class/net" / interface;
   if (!is_there(folder / "device") && !is_there(folder / "bonding")) return 0;
   int mbit = 0;
   if (!(std::ifstream(folder / "speed") >> mbit)) return 0;  // not while the link is down
-  return std::clamp(mbit, 0, kMostMbit);
+  return std::clamp(mbit, 0, core::kMostMbit);
 }
 
 }  // namespace fasthorovod::transport

@@ -25,6 +25,10 @@ core::Result<std::vector<core::Processor>> look_at_machine(
 core::Result<std::vector<core::Processor>> look_at_sys(const std::string& interface,
                                                        const std::filesystem::path& root = "/sys");
 
+/// The processors that share the last-level cache of one, itself included; empty where the kernel
+/// does not say.
+std::vector<int> cache_sharers(int processor, const std::filesystem::path& root = "/sys");
+
 /// What an interface can send, in Mbit/s: 0 where the kernel does not know it, or makes it up, as
 /// it does for interfaces without a card.
 int link_mbit(const std::string& interface, const std::filesystem::path& root = "/sys");

@@ -97,6 +97,19 @@ TEST(Topology, KnowsTheRateOfCardsOnly) {
   EXPECT_EQ(link_mbit("", sys.root()), 0);
 }
 
+TEST(Topology, KnowsWhoSharesTheLastLevelCache) {
+  const FakeSys sys;
+  const fs::path caches = "devices/system/cpu/cpu2/cache";
+  EXPECT_TRUE(cache_sharers(2, sys.root()).empty());
+  sys.write(caches / "index0" / "level", "1");
+  sys.write(caches / "index0" / "shared_cpu_list", "2");
+  sys.write(caches / "index1" / "level", "3");
+  sys.write(caches / "index1" / "shared_cpu_list", "0-3");
+  sys.write(caches / "index2" / "level", "2");
+  sys.write(caches / "index2" / "shared_cpu_list", "2-3");
+  EXPECT_EQ(cache_sharers(2, sys.root()), (std::vector<int>{0, 1, 2, 3}));
+}
+
 TEST(Topology, FindsTheProcessorsOfThisProcess) {
   core::Log log(core::LogLevel::kOff, [](core::LogLevel, std::string_view) {});
   const auto machine = look_at_machine("lo", log);
