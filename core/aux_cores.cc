@@ -50,6 +50,7 @@ std::vector<AuxCore> cores_to_spare(const AuxCoreNeeds& needs) {
     return a.near != b.near ? a.near : a.core.core > b.core.core;
   });
   std::vector<AuxCore> cores_in_order;
+  cores_in_order.reserve(candidates.size());
   for (Candidate& candidate : candidates) cores_in_order.push_back(std::move(candidate.core));
   return cores_in_order;
 }
@@ -64,6 +65,7 @@ Result<std::vector<AuxCore>> listed_cores(const std::vector<int>& list, const Au
     const auto found = std::ranges::find(needs.processors, id, &Processor::id);
     if (found == needs.processors.end()) {
       std::vector<int> allowed;
+      allowed.reserve(needs.processors.size());
       for (const Processor& processor : needs.processors) allowed.push_back(processor.id);
       std::ranges::sort(allowed);
       return refuse(fmt::format("this process may not run on processor {}, only on {}", id,

@@ -73,7 +73,7 @@ std::vector<Row> behaviour_rows() {
       {{"FASTHOROVOD_LANES", "", "1 to 16, or auto", "auto (1 and the auxiliaries)",
         "event loops that move this rank's data, each with flows of its own"},
        integer_or_auto_setting(&Config::lanes, 1, kMostLanes)},
-      {{"FASTHOROVOD_AUX", "", "0 to 16, or auto", "auto (0 to 2)",
+      {{"FASTHOROVOD_AUX", "", "0 to 16, or auto", "auto (0 to 4)",
         "how many of the lanes run in auxiliary processes"},
        integer_or_auto_setting(&Config::auxiliaries, 0, kMostAuxiliaries)},
       {{"FASTHOROVOD_AUX_PINNING", "", "auto, none, or processors such as 4-7,12", "auto",

@@ -15,8 +15,8 @@ constexpr double kFull = 0.95;
 constexpr double kHopsOfAChunk = 2;
 
 double calls_receiving(const LaneLoad& load) {
-  const std::size_t more = load.chunk_bytes + kReceivedAtOnce - 1;
-  return static_cast<double>(more / kReceivedAtOnce);
+  const std::size_t calls = (load.chunk_bytes + kReceivedAtOnce - 1) / kReceivedAtOnce;
+  return static_cast<double>(calls);
 }
 
 // What is on its way at a time, in both directions.
