@@ -278,13 +278,12 @@ class Placement {
   // The peer's lanes need as many cores as the rank's.
   [[nodiscard]] std::vector<int> counts_to_measure() const {
     if (options_.auxiliaries > 0) return {0, options_.auxiliaries};
-    const int cores = transport::usable_cores();
-    if (cores < kCoresForGains) {
+    if (cores_ < kCoresForGains) {
       skip_gain(
-          fmt::format("it takes {} cores, and this process may use {}", kCoresForGains, cores));
+          fmt::format("it takes {} cores, and this process may use {}", kCoresForGains, cores_));
       return {};
     }
-    return cores < kCoresForFour ? std::vector{0, 1, 2} : std::vector{0, 1, 2, 4};
+    return cores_ < kCoresForFour ? std::vector{0, 1, 2} : std::vector{0, 1, 2, 4};
   }
 
   void skip_gain(const std::string& why) const {
@@ -300,12 +299,12 @@ class Placement {
     }
     if (!options_.json) {
       fmt::print("\nGB/s each way of a rank, inside this host: model and measurement{}\n",
-                 transport::usable_cores() < kCoresForGains
+                 cores_ < kCoresForGains
                      ? " (too few cores: lanes share them, which the model does not know)"
                      : "");
     }
     for (const bool in_arena : {true, false}) {
-      const core::RankSite site{.cores = transport::usable_cores(), .in_arena = in_arena};
+      const core::RankSite site{.cores = cores_, .in_arena = in_arena};
       for (const int count : counts) {
         const auto measured =
             rank_with_auxiliaries(site, count, std::chrono::milliseconds(kGainTime), log_);
@@ -335,6 +334,7 @@ class Placement {
   const PlacementOptions options_;
   core::Log& log_;
   const std::vector<int> home_ = transport::own_processors().usable;
+  const int cores_ = transport::usable_cores();  // before this thread binds itself to one
   CalibrationPlace place_;
   core::LaneCosts costs_;
   std::string origin_;
