@@ -75,9 +75,12 @@ std::vector<Row> behaviour_rows() {
       {{"FASTHOROVOD_LANES", "", "1 to 16, or auto", "auto (1 and the auxiliaries)",
         "event loops that move this rank's data, each with flows of its own"},
        integer_or_auto_setting(&Config::lanes, 1, kMostLanes)},
-      {{"FASTHOROVOD_AUX", "", "0 to 16, or auto", "auto (0 to 2)",
+      {{"FASTHOROVOD_AUX", "", "0 to 16, or auto", "auto (0 to 4)",
         "how many of the lanes run in auxiliary processes"},
        integer_or_auto_setting(&Config::auxiliaries, 0, kMostAuxiliaries)},
+      {{"FASTHOROVOD_AUX_PINNING", "", "auto, none, or processors such as 4-7,12", "auto",
+        "on which cores auxiliaries run; auto binds them where cores are to spare"},
+       aux_pinning_setting(&Config::aux_pinning)},
       {{"FASTHOROVOD_FLOWS", "", "1 to 64, or auto", "auto (4)",
         "TCP connections of a lane to a peer"},
        integer_or_auto_setting(&Config::flows, 1, kMostFlowsOfALane)},
@@ -238,8 +241,8 @@ Status check_lanes(const Config& config) {
 void settle_data_plane(const Environment& environment, ParsedConfig& parsed) {
   Config& config = parsed.config;
   if (config.data_plane == DataPlane::kTcp) return;
-  for (const char* name :
-       {"FASTHOROVOD_LANES", "FASTHOROVOD_AUX", "FASTHOROVOD_FLOWS", "FASTHOROVOD_FLOW_RATE"}) {
+  for (const char* name : {"FASTHOROVOD_LANES", "FASTHOROVOD_AUX", "FASTHOROVOD_AUX_PINNING",
+                           "FASTHOROVOD_FLOWS", "FASTHOROVOD_FLOW_RATE"}) {
     if (!has(environment, name)) continue;
     parsed.warnings.push_back(
         fmt::format("{} means nothing where FASTHOROVOD_DATA_PLANE is mpi", name));

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/aux_cores.h"
 #include "core/cost_model.h"
 #include "core/log.h"
 #include "core/result.h"
@@ -57,6 +58,7 @@ struct Config {
   DataPlane data_plane = DataPlane::kTcp;  // DATA_PLANE
   std::optional<int> lanes;                // LANES: event loops of a rank; nothing: auto
   std::optional<int> auxiliaries;          // AUX: of those, in auxiliary processes; nothing: auto
+  AuxPinning aux_pinning;                  // AUX_PINNING: on which cores these run
   int cores = 0;                 // this process may use; 0: as the system says. No variable
   int flows = 4;                 // FLOWS: TCP connections of a lane to a peer
   BytesPerSecond flow_rate = 0;  // FLOW_RATE: of a flow to another host; 0 no limit

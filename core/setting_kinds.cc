@@ -8,6 +8,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/processor_list.h"
+
 namespace fasthorovod::core {
 
 namespace {
@@ -123,6 +125,20 @@ SettingParser text_setting(std::string Config::*field, std::function<bool(std::s
   return [field, test = std::move(test)](std::string_view text, Config& config) {
     if (!test(text)) return false;
     config.*field = text;
+    return true;
+  };
+}
+
+SettingParser aux_pinning_setting(AuxPinning Config::*field) {
+  return [field](std::string_view text, Config& config) {
+    AuxPinning& pinning = config.*field;
+    if (text == "auto" || text == "none") {
+      pinning = {.kind = text == "auto" ? AuxPinning::Kind::kAuto : AuxPinning::Kind::kNone};
+      return true;
+    }
+    auto processors = parse_processor_list(text);
+    if (!processors) return false;
+    pinning = {.kind = AuxPinning::Kind::kList, .processors = *std::move(processors)};
     return true;
   };
 }

@@ -120,6 +120,7 @@ core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, c
   core::Result<std::unique_ptr<ControlPlane>> control = connect(with_processor_costs(config));
   if (!control) return std::move(control).error();
   if (!config.auxiliaries) *auxiliaries = Auxiliaries::lease_chosen((*control)->lane_plan(), log);
+  if (*auxiliaries != nullptr) (*auxiliaries)->pin(config.aux_pinning, **control, log);
   std::unique_ptr<SharedMemory> memory;
   if (*auxiliaries != nullptr || SharedMemory::has_mates((*control)->world())) {
     auto made = SharedMemory::make(**control, config.arena_mb);

@@ -17,6 +17,7 @@
 #include "transport/congestion.h"
 #include "transport/control_links.h"
 #include "transport/cores.h"
+#include "transport/cost_cache.h"
 #include "transport/descriptor_limit.h"
 #include "transport/flow_broker.h"
 #include "transport/lane_plans.h"
@@ -29,6 +30,7 @@
 #include "transport/refusals.h"
 #include "transport/rendezvous.h"
 #include "transport/store_client.h"
+#include "transport/topology.h"
 
 namespace fasthorovod::transport {
 namespace {
@@ -84,6 +86,9 @@ class AsioControlPlane final : public ControlPlane {
   [[nodiscard]] int largest_flows() const override { return lanes_.largest_flows(); }
   [[nodiscard]] int smallest_arena_mb() const override { return lanes_.smallest_arena_mb(); }
   [[nodiscard]] const core::AllreducePlan& allreduce_plan() const override { return allreduce_; }
+
+  [[nodiscard]] const std::string& interface() const override { return interface_; }
+  [[nodiscard]] int ranks_on_machine() const override { return lanes_.ranks_on_machine(); }
 
   core::Result<std::vector<Mate>> meet_mates(const Arena& own) override {
     return mates_.meet(own, config_.start_timeout);
@@ -169,6 +174,7 @@ class AsioControlPlane final : public ControlPlane {
   LanePlans lanes_;
   core::AllreducePlan allreduce_;
   Member self_;
+  std::string interface_;
   ControlHandlers handlers_;
   std::atomic<bool> stopped_ = false;
 
@@ -234,7 +240,8 @@ core::Status AsioControlPlane::introduce_self() {
   self_.placement.host_identity =
       config_.host_identity.empty() ? self_.real_host : config_.host_identity;
   self_.placement.host_name = local_host_name();
-  self_.wish = core::lane_wish(config_, usable_cores());
+  self_.wish =
+      core::lane_wish(config_, usable_cores(), load_costs().value_or(core::typical_costs()));
   self_.allreduce = {.forced = config_.allreduce, .deterministic = config_.deterministic};
   self_.arena_mb = config_.arena_mb;
   if (config_.size == 1) return {};
@@ -266,6 +273,9 @@ core::Status AsioControlPlane::listen(const core::Result<ListeningPlaces>& place
   auto bound = listen_at_places(*listener_, *places);
   if (!bound) return std::move(bound).error();
   self_.endpoints = std::move(*bound);
+  if (self_.endpoints.empty()) return {};
+  interface_ = interface_of(self_.endpoints.front().address);
+  self_.wish.link_mbit = link_mbit(interface_);
   return {};
 }
 

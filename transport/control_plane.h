@@ -102,6 +102,11 @@ class ControlPlane {
   /// By what all ranks choose the algorithm of an all-reduce. The same on all ranks.
   [[nodiscard]] virtual const core::AllreducePlan& allreduce_plan() const = 0;
 
+  /// The interface of the address at which this rank is dialled first; "" where that is not known.
+  [[nodiscard]] virtual const std::string& interface() const = 0;
+  /// How many ranks share this machine's cores, this one included.
+  [[nodiscard]] virtual int ranks_on_machine() const = 0;
+
   /// Hands `own` to the other ranks of this host and returns theirs, by rank; in a world without
   /// two ranks on one host nothing happens. Blocks until all ranks have what they need, at most
   /// for config.start_timeout; when a rank does not, the same error on all ranks names it. At most

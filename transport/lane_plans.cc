@@ -25,6 +25,8 @@ std::vector<core::LanePlan> plans_of(std::span<const Member> members) {
 
 LanePlans::LanePlans(std::span<const Member> members, int rank) {
   const std::vector<core::LanePlan> plans = plans_of(members);
+  const std::string& machine = members[static_cast<std::size_t>(rank)].real_host;
+  ranks_on_machine_ = static_cast<int>(std::ranges::count(members, machine, &Member::real_host));
   own_ = plans[static_cast<std::size_t>(rank)];
   for (const core::LanePlan& plan : plans) {
     flows_.push_back(core::flows_between(own_, plan));

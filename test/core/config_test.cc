@@ -63,6 +63,7 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
                       {"FASTHOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "0"},
                       {"FASTHOROVOD_LANES", "5"},
                       {"FASTHOROVOD_AUX", "3"},
+                      {"FASTHOROVOD_AUX_PINNING", "5,1-2"},
                       {"FASTHOROVOD_FLOWS", "16"},
                       {"FASTHOROVOD_ARENA_MB", "256"},
                       {"FASTHOROVOD_FLOW_RATE", "200mbit"},
@@ -85,6 +86,8 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
   EXPECT_EQ(config.stall_limit, milliseconds(0));
   EXPECT_EQ(config.lanes, 5);
   EXPECT_EQ(config.auxiliaries, 3);
+  EXPECT_EQ(config.aux_pinning,
+            (AuxPinning{.kind = AuxPinning::Kind::kList, .processors = {5, 1, 2}}));
   EXPECT_EQ(config.flows, 16);
   EXPECT_EQ(config.arena_mb, 256);
   EXPECT_EQ(config.flow_rate, 25'000'000u);
@@ -109,6 +112,7 @@ TEST(Config, KeepsBoundsOfEveryNumber) {
       {"FASTHOROVOD_STALL_SHUTDOWN_TIME_SECONDS", {"0", "1000000"}, {"-1", "1000001", "x"}},
       {"FASTHOROVOD_LANES", {"1", "16", "auto"}, {"0", "17", "-1", "two"}},
       {"FASTHOROVOD_AUX", {"0", "16", "auto"}, {"17", "-1", "none"}},
+      {"FASTHOROVOD_AUX_PINNING", {"auto", "none", "3", "4-7,12"}, {"all", "4,", "7-4", "4,4-5"}},
       {"FASTHOROVOD_ARENA_MB", {"16", "1048576"}, {"15", "1048577", "1GB", "auto"}},
       {"FASTHOROVOD_FLOWS", {"1", "64", "auto"}, {"0", "65", "-1", "4.0", "Auto", "99999999999"}},
       {"FASTHOROVOD_FLOW_RATE", {"0", "200mbit", "25MB"}, {"200", "mbit", "25mb", "-1mbit"}},
@@ -283,7 +287,7 @@ TEST(Config, DescribesEverySettingOnce) {
     EXPECT_FALSE(setting.allowed.empty()) << setting.name;
     EXPECT_FALSE(setting.meaning.empty()) << setting.name;
   }
-  EXPECT_EQ(names.size(), 25u);
+  EXPECT_EQ(names.size(), 26u);
 }
 
 TEST(Config, ReadsTheEnvironmentOfThisProcess) {

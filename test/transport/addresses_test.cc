@@ -192,7 +192,13 @@ TEST(RendezvousMessages, ComeBackAsTheyWere) {
                               "real",
                               {{ip("10.0.0.1"), 9}, {ip("::1"), 8}},
                               rank == 1 ? "" : "door " + std::to_string(rank),
-                              {.lanes = 1 + rank, .auxiliaries = rank, .flows = 64, .cores = 3},
+                              {.lanes = 1 + rank,
+                               .auxiliaries = rank,
+                               .flows = 64,
+                               .cores = 3,
+                               .link_mbit = 25'000,
+                               .lane_mbit = 20'000,
+                               .auxiliary_mbit = 15'000 + rank},
                               16 + rank});
   }
   roster.members[2].allreduce = {.forced = core::AllreduceAlgorithm::kOneHop,
@@ -234,6 +240,9 @@ TEST(RendezvousMessages, RefuseLanesThatNoRankCanHave) {
   EXPECT_FALSE(accepts({.flows = 0}, 16));
   EXPECT_FALSE(accepts({.flows = 65}, 16));
   EXPECT_FALSE(accepts({.flows = 1, .cores = -1}, 16));
+  EXPECT_FALSE(accepts({.flows = 1, .link_mbit = -1}, 16));
+  EXPECT_FALSE(accepts({.flows = 1, .lane_mbit = core::kMostMbit + 1}, 16));
+  EXPECT_FALSE(accepts({.flows = 1, .auxiliary_mbit = -1}, 16));
   EXPECT_FALSE(accepts({.flows = 1}, 15));
   EXPECT_FALSE(accepts({.flows = 1}, (1 << 20) + 1));
 }
