@@ -101,8 +101,9 @@ std::vector<Row> behaviour_rows() {
        allreduce_setting(&Config::allreduce),
        allreduce_algorithm_names()},
       {{"FASTHOROVOD_DETERMINISTIC", "", "0 or 1", "0",
-        "1: nothing that is measured chooses an algorithm, so runs with the same ranks and sizes "
-        "get the same bits"},
+        "1: nothing that is measured or timed chooses an algorithm or fuses tensors, so runs with "
+        "the "
+        "same ranks and sizes get the same bits"},
        flag_setting(&Config::deterministic)},
       {{"FASTHOROVOD_FUSION_THRESHOLD", "HOROVOD_FUSION_THRESHOLD", "0 to 17179869184 bytes",
         "67108864", "how much is fused into one operation at most; 0 turns fusion off"},
@@ -253,6 +254,18 @@ void settle_data_plane(const Environment& environment, ParsedConfig& parsed) {
   config.flow_rate = 0;
 }
 
+// What is fused depends on when tensors are submitted, and where a ring cuts a tensor on its place
+// in the fused buffer. Bundles are fused all the same: they are named, not timed.
+void settle_determinism(const Environment& environment, ParsedConfig& parsed) {
+  if (!parsed.config.deterministic) return;
+  for (const char* name : {"FASTHOROVOD_FUSION_THRESHOLD", "HOROVOD_FUSION_THRESHOLD"}) {
+    if (!has(environment, name) || parsed.config.fusion_threshold == 0) continue;
+    parsed.warnings.push_back(fmt::format(
+        "{} means nothing with FASTHOROVOD_DETERMINISTIC=1, which turns fusion off", name));
+  }
+  parsed.config.fusion_threshold = 0;
+}
+
 void settle_meeting_point(ParsedConfig& parsed) {
   if (parsed.config.store.empty() || parsed.config.rendezvous.empty()) return;
   parsed.config.rendezvous.clear();
@@ -307,6 +320,7 @@ Result<ParsedConfig> parse_config(const Environment& environment) {
   }
   if (auto status = check_lanes(parsed.config); !status) return std::move(status).error();
   settle_data_plane(environment, parsed);
+  settle_determinism(environment, parsed);
   settle_meeting_point(parsed);
   warn_about_unknown(environment, parsed);
   return parsed;

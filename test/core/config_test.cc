@@ -69,7 +69,6 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
                       {"FASTHOROVOD_FLOW_RATE", "200mbit"},
                       {"FASTHOROVOD_TCP_CONGESTION", "cubic"},
                       {"FASTHOROVOD_ALLREDUCE", "two-hop-allreduce"},
-                      {"FASTHOROVOD_DETERMINISTIC", "1"},
                       {"FASTHOROVOD_FUSION_THRESHOLD", "1024"},
                       {"FASTHOROVOD_CACHE_CAPACITY", "7"},
                       {"FASTHOROVOD_LOG_LEVEL", "Debug"}});
@@ -93,7 +92,6 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
   EXPECT_EQ(config.flow_rate, 25'000'000u);
   EXPECT_EQ(config.tcp_congestion, "cubic");
   EXPECT_EQ(config.allreduce, AllreduceAlgorithm::kTwoHop);
-  EXPECT_TRUE(config.deterministic);
   EXPECT_EQ(config.fusion_threshold, 1024u);
   EXPECT_EQ(config.cache_capacity, 7u);
   EXPECT_EQ(config.log_level, LogLevel::kDebug);
@@ -275,6 +273,18 @@ TEST(Config, LeavesToMpiWhatItCarries) {
   EXPECT_EQ(config.flows, 1);
   EXPECT_EQ(config.flow_rate, 0U);
   EXPECT_EQ(warnings(environment).size(), 3U);
+}
+
+TEST(Config, FusesNothingByTimeWhereResultsMustRepeat) {
+  const Environment alone{{"FASTHOROVOD_DETERMINISTIC", "1"}};
+  EXPECT_TRUE(parsed(alone).deterministic);
+  EXPECT_EQ(parsed(alone).fusion_threshold, 0U);
+  EXPECT_TRUE(warnings(alone).empty());
+  Environment both = alone;
+  both["HOROVOD_FUSION_THRESHOLD"] = "1024";
+  EXPECT_EQ(parsed(both).fusion_threshold, 0U);
+  ASSERT_EQ(warnings(both).size(), 1U);
+  EXPECT_TRUE(warnings(both).front().starts_with("HOROVOD_FUSION_THRESHOLD means nothing"));
 }
 
 TEST(Config, TreatsAnEmptyVariableAsUnset) { EXPECT_TRUE(accepts("FASTHOROVOD_FLOWS", "")); }
