@@ -36,7 +36,7 @@ core::Status EngineImpl::launch(transport::MpiProcess* mpi) {
   if (!auxiliaries_) plan.auxiliaries = 0;
   auto lanes = mpi != nullptr
                    ? start_mpi_lane(world_, *mpi, board_, [this] { return board_.in_flight() > 0; })
-                   : start_lanes(plan, board_);
+                   : start_lanes(plan, board_, rates_ = make_rate_board(plan));
   if (!lanes) return std::move(lanes).error();
   if (auxiliaries_) {
     core::Status joined = auxiliaries_->start_lanes(*memory_, board_, auxiliary_hooks(), *lanes);

@@ -31,6 +31,7 @@ Flow::Flow(int peer, FileDescriptor socket, int notsent_lowat, ChunkWork& work,
       receiver_(peer, socket_.get(), work, counters) {
   set_tcp_option(fd(), TCP_NODELAY, 1);
   set_tcp_option(fd(), TCP_NOTSENT_LOWAT, notsent_lowat);
+  rates_->join(this, in_use_);
 }
 
 Flow::~Flow() { rates_->forget(this); }
@@ -51,11 +52,25 @@ bool Flow::leaves_next_to_others() {
          guard_.leaves(work_.backlog(peer_), sender_.held(), rates, now);
 }
 
+void Flow::start(const OutgoingChunk& chunk) {
+  rates_->look(this, core::Clock::now(), sender_.drained(), sender_.dry());
+  sender_.start(chunk);
+  after_sending();
+}
+
+// A flow that failed, and is kept for what it still receives, takes no other's place.
+void Flow::after_sending() {
+  if (sender_.error()) rates_->forget(this);
+}
+
 void Flow::on_events(std::uint32_t events) {
   const std::uint32_t trouble = events & (EPOLLERR | EPOLLHUP);
   if (((events & EPOLLOUT) | trouble) != 0) {
     refused_ = false;
-    if (sender_.busy() && !sender_.error()) sender_.push();
+    if (sender_.busy() && !sender_.error()) {
+      sender_.push();
+      after_sending();
+    }
   }
   if (((events & EPOLLIN) | trouble) != 0 && receiver_.state() == FlowReceiver::State::kOpen) {
     receiver_.receive();

@@ -8,6 +8,7 @@
 // Thread: owner (the lane).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,13 +38,13 @@ class Flow final {
   [[nodiscard]] FileDescriptor release() { return std::move(socket_); }
   [[nodiscard]] FlowReceiver& receiver() { return receiver_; }
 
-  /// No chunk is in hand and the direction is open.
-  [[nodiscard]] bool may_take() const { return !sender_.busy() && !sender_.error(); }
+  /// It is one of those in use, no chunk is in hand, and the direction is open.
+  [[nodiscard]] bool may_take() const { return in_use_ && !sender_.busy() && !sender_.error(); }
   /// Whether the socket would take a chunk now; if not, the flow wants to know when it would.
   bool ready();
   /// A slow flow near the end of the work, asked when it is ready: the next chunk is another's.
   [[nodiscard]] bool leaves_next_to_others();
-  void start(const OutgoingChunk& chunk) { sender_.start(chunk); }
+  void start(const OutgoingChunk& chunk);
   /// There is no work for the peer: nothing to wait for.
   void forget_refusal() { refused_ = false; }
 
@@ -61,10 +62,13 @@ class Flow final {
   [[nodiscard]] std::optional<FlowEnd> ended(bool owes) const;
 
  private:
+  void after_sending();
+
   const int peer_;
   FileDescriptor socket_;
   ChunkWork& work_;
   const std::shared_ptr<PeerRates> rates_;  // owned by the lanes' RateBoard and the peer's flows
+  std::atomic<bool> in_use_{true};          // as rates_ says
   TailGuard guard_;
   FlowSender sender_;
   FlowReceiver receiver_;

@@ -31,7 +31,8 @@ FlowSender::FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, Lan
 bool FlowSender::ready() {
   held_ = queued(SIOCOUTQ);
   rate_.observe(core::Clock::now(), total_, held_);
-  if (queued(SIOCOUTQNSD) > static_cast<std::uint64_t>(notsent_lowat_) / 2) return false;
+  unsent_ = queued(SIOCOUTQNSD);
+  if (unsent_ > static_cast<std::uint64_t>(notsent_lowat_) / 2) return false;
   // The kernel's own idea of writable also knows the send buffer, and is the one that EPOLLOUT goes
   // by.
   pollfd writable{.fd = fd_, .events = POLLOUT, .revents = 0};

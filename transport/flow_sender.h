@@ -4,7 +4,9 @@
 // Thread: owner (the lane). It borrows the socket, the work and the counters.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "core/result.h"
@@ -31,6 +33,10 @@ class FlowSender final {
   [[nodiscard]] const FlowRate& rate() const { return rate_; }
   /// Bytes written that the peer's kernel had not acknowledged then.
   [[nodiscard]] std::uint64_t held() const { return held_; }
+  /// Bytes acknowledged so far, as of then.
+  [[nodiscard]] std::uint64_t drained() const { return total_ - std::min(held_, total_); }
+  /// All bytes written had left.
+  [[nodiscard]] bool dry() const { return unsent_ == 0; }
 
   /// Takes a chunk in hand and writes what the socket accepts. Only when not busy and without an
   /// error.
@@ -54,6 +60,7 @@ class FlowSender final {
   std::size_t written_ = 0;  // of header and payload together
   std::uint64_t total_ = 0;  // written since the start
   std::uint64_t held_ = 0;
+  std::uint64_t unsent_ = 0;
   FlowRate rate_;
   std::optional<core::Error> error_;
 };

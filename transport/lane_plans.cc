@@ -28,8 +28,7 @@ LanePlans::LanePlans(std::span<const Member> members, int rank) {
   own_ = plans[static_cast<std::size_t>(rank)];
   for (const core::LanePlan& plan : plans) {
     flows_.push_back(core::flows_between(own_, plan));
-    // The pair that shares the most has the rank that wants the most in it.
-    largest_flows_ = std::max(largest_flows_, core::flows_between(plan, plan));
+    usual_flows_ = std::max(usual_flows_, core::usual_flows(plan));
   }
   flows_[static_cast<std::size_t>(rank)] = 0;
   smallest_arena_mb_ = std::ranges::min_element(members, {}, &Member::arena_mb)->arena_mb;

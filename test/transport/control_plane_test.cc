@@ -285,7 +285,7 @@ TEST(ControlPlane, KnowsHowManyFlowsEachPairShares) {
     for (int peer = 0; peer < 3; ++peer) {
       EXPECT_EQ(plane.flows_with(peer), expected[rank][static_cast<std::size_t>(peer)]);
     }
-    EXPECT_EQ(plane.largest_flows(), 6);
+    EXPECT_EQ(plane.usual_flows(), 6);
     EXPECT_EQ(plane.smallest_arena_mb(), 62);
   }
 }
@@ -352,7 +352,7 @@ TEST(ControlPlane, OfAWorldOfOneOpensNoSocket) {
   ASSERT_TRUE(plane) << plane.error().message;
   EXPECT_EQ((*plane)->world().size, 1);
   EXPECT_EQ((*plane)->world().epoch, 3U);
-  EXPECT_EQ((*plane)->largest_flows(), 4);
+  EXPECT_EQ((*plane)->usual_flows(), 4);
   EXPECT_EQ((*plane)->smallest_arena_mb(), 1024);
   Rank rank(std::move(*plane));
   rank.on_owner([](ControlPlane& own) {
