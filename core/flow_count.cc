@@ -8,15 +8,14 @@
 namespace fasthorovod::core {
 namespace {
 
-constexpr std::size_t kSamples = 5;  // whose median counts
+constexpr std::size_t kSamples = 9;  // whose median counts
 constexpr double kClearlyMore = 1.08;
 constexpr double kAsMuch = 0.97;        // of the settled number
 constexpr double kAsMuchOfBest = 0.95;  // so that small losses do not add up
 constexpr double kClearlyLess = 0.92;   // no further sample is needed
 constexpr double kChange = 0.1;
-constexpr auto kPause = std::chrono::seconds(2);  // before fewer are tried
-constexpr auto kFirstEra = std::chrono::seconds(30);
-constexpr auto kLongestEra = std::chrono::minutes(10);
+constexpr auto kPause = std::chrono::seconds(10);  // before fewer are tried
+constexpr auto kEra = std::chrono::seconds(30);
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -73,7 +72,6 @@ void FlowCount::rest(TimePoint now, int most) {
   if (samples_.size() < kSamples) return;
   const double carried = median(samples_);
   if (std::abs(carried - base_) > kChange * base_) {
-    era_ = Duration::zero();
     base_ = carried;
     begin_era(now);
     return choose(now, most);
@@ -88,8 +86,7 @@ void FlowCount::rest(TimePoint now, int most) {
 void FlowCount::begin_era(TimePoint now) {
   experience_.clear();
   remember(settled_, base_);
-  era_ = std::clamp<Duration>(2 * era_, kFirstEra, kLongestEra);
-  era_ends_ = now + era_;
+  era_ends_ = now + kEra;
   fewer_from_ = now + kPause;
 }
 
@@ -100,7 +97,7 @@ void FlowCount::choose(TimePoint now, int most) {
 }
 
 void FlowCount::use(int flows, Phase phase) {
-  skips_ = flows != trial_;
+  skips_ = flows > trial_;
   trial_ = flows;
   phase_ = phase;
   samples_.clear();

@@ -8,11 +8,11 @@
 //     a trial that fails costs goodput, it comes only after a pause, and ends at the first sample
 //     that is clearly worse.
 //   - What failed is not tried again until goodput has changed (a limit was set or lifted, others
-//     came or left), or a long time has passed.
+//     came or left), or half a minute has passed.
 //
 // It hears of samples taken while all flows in use had bytes waiting; where the network is not the
-// limit there are none, and the number stays. The first sample after each change is left out, for a
-// flow that rested begins slowly.
+// limit there are none, and the number stays. The first sample with more flows is left out, for one
+// that rested begins slowly.
 //
 // Pure; the caller tells the time. Thread: owner.
 #pragma once
@@ -70,7 +70,6 @@ class FlowCount final {
   std::vector<Experience> experience_;
   TimePoint fewer_from_{};  // when fewer may be tried
   TimePoint era_ends_{};
-  Duration era_ = Duration::zero();
 };
 
 }  // namespace fasthorovod::core

@@ -12,6 +12,9 @@
 namespace fasthorovod::transport {
 namespace {
 
+// Smaller chunks say nothing about goodput, and should cost nothing.
+constexpr std::size_t kTelling = 32 << 10;
+
 // Failure is ignored: the options exist on TCP only, and only the speed depends on them.
 void set_tcp_option(int fd, int option, int value) {
   (void)::setsockopt(fd, IPPROTO_TCP, option, &value, sizeof value);
@@ -53,7 +56,9 @@ bool Flow::leaves_next_to_others() {
 }
 
 void Flow::start(const OutgoingChunk& chunk) {
-  rates_->look(this, core::Clock::now(), sender_.drained(), sender_.dry());
+  if (chunk.payload.size() >= kTelling) {
+    rates_->look(this, core::Clock::now(), sender_.drained(), sender_.dry());
+  }
   sender_.start(chunk);
   after_sending();
 }

@@ -47,6 +47,8 @@ class Trial {
       double best = 0;
       for (int flows = 1; flows <= most; ++flows) best = std::max(best, network_(flows));
       carried_ += ideal;
+      flows_ += count.in_use();
+      samples_ += 1;
       possible_ += best;
       const double factor = 1 + noise_ * std::normal_distribution<double>()(random_);
       count.learn(now_, ideal * std::max(factor, 0.1), most);
@@ -56,9 +58,10 @@ class Trial {
   /// Of what the best number of flows would have carried since the last call.
   double efficiency() {
     const double result = carried_ / possible_;
-    carried_ = possible_ = 0;
+    carried_ = possible_ = flows_ = samples_ = 0;
     return result;
   }
+  [[nodiscard]] double flows_on_average() const { return flows_ / samples_; }
 
   FlowCount count{4};
 
@@ -69,6 +72,8 @@ class Trial {
   TimePoint now_{100s};
   double carried_ = 0;
   double possible_ = 0;
+  double flows_ = 0;
+  double samples_ = 0;
 };
 
 TEST(FlowCount, BeginsWithTheFirstNumber) {
@@ -79,7 +84,7 @@ TEST(FlowCount, BeginsWithTheFirstNumber) {
 
 TEST(FlowCount, StaysWhereFlowsFillTheLinkExactly) {
   Trial trial(capped(250 * kMega));
-  trial.run(2s);
+  trial.run(9s);
   EXPECT_EQ(trial.count.in_use(), 4);
   EXPECT_GT(trial.efficiency(), 0.999) << "before fewer are tried";
   trial.run(10min);
@@ -101,6 +106,7 @@ TEST(FlowCount, GrowsToTheLinkAndNoFurther) {
   Trial trial(capped(180 * kMega));
   trial.run(5s);
   EXPECT_EQ(trial.count.in_use(), 6);
+  trial.run(10s);
   (void)trial.efficiency();
   trial.run(10min);
   EXPECT_GT(trial.efficiency(), 0.995);
@@ -115,14 +121,14 @@ TEST(FlowCount, GrowsByQuartersWhereThereAreMany) {
 
 TEST(FlowCount, ShrinksToOneWhereOneDoesAsWell) {
   Trial trial(link_only());
-  trial.run(10s);
+  trial.run(15s);
   EXPECT_EQ(trial.count.in_use(), 1);
   EXPECT_GT(trial.efficiency(), 0.999);
 }
 
 TEST(FlowCount, ShrinksToTheFewestThatFillTheLink) {
   Trial trial(capped(500 * kMega));
-  trial.run(10s);
+  trial.run(15s);
   EXPECT_EQ(trial.count.in_use(), 2);
   (void)trial.efficiency();
   trial.run(10min);
@@ -131,7 +137,7 @@ TEST(FlowCount, ShrinksToTheFewestThatFillTheLink) {
 
 TEST(FlowCount, TriesFewerOnlyAfterAPause) {
   Trial trial(link_only());
-  for (int i = 0; i < 45; ++i) {
+  for (int i = 0; i < 240; ++i) {
     EXPECT_GE(trial.count.in_use(), 4);
     trial.run(40ms);
   }
@@ -139,7 +145,7 @@ TEST(FlowCount, TriesFewerOnlyAfterAPause) {
 
 TEST(FlowCount, FollowsALimitThatIsSetAndLifted) {
   Trial trial(link_only());
-  trial.run(10s);
+  trial.run(15s);
   ASSERT_EQ(trial.count.in_use(), 1);
   trial.change(capped(250 * kMega));
   trial.run(5s);
@@ -156,11 +162,11 @@ TEST(FlowCount, FollowsNeighboursThatComeAndLeave) {
   Trial trial(capped(250 * kMega));
   trial.run(10s);
   trial.change(capped(250 * kMega, 500 * kMega));
-  trial.run(10s);
+  trial.run(15s);
   EXPECT_EQ(trial.count.in_use(), 2);
   trial.change(capped(250 * kMega));
   trial.run(40s);
-  EXPECT_EQ(trial.count.in_use(), 4);
+  EXPECT_EQ(trial.count.in_use(), 4) << "though two carry as much as before";
 }
 
 TEST(FlowCount, AddsAFlowForOneThatBecameSlow) {
@@ -182,8 +188,8 @@ TEST(FlowCount, ComesThroughNoise) {
     int most;
   } cases[] = {{capped(250 * kMega), 4, 6},
                {capped(100 * kMega), 7, 8},
-               {capped(500 * kMega), 2, 6},
-               {link_only(), 1, 6},
+               {capped(500 * kMega), 2, 5},
+               {link_only(), 1, 5},
                {with_a_slow_one(60 * kMega, 250 * kMega), 4, 7}};
   for (const auto& [network, least, most] : cases) {
     for (unsigned seed = 1; seed <= 50; ++seed) {
@@ -191,10 +197,10 @@ TEST(FlowCount, ComesThroughNoise) {
       Trial trial(network, 0.05, seed);
       trial.run(10s);
       (void)trial.efficiency();
-      trial.run(60s);
-      EXPECT_GT(trial.efficiency(), 0.95);
-      EXPECT_GE(trial.count.in_use(), least - 1);
-      EXPECT_LE(trial.count.in_use(), most + 1);
+      trial.run(2min);
+      EXPECT_GT(trial.flows_on_average(), least - 0.5);
+      EXPECT_LT(trial.flows_on_average(), most + 0.5);
+      EXPECT_GT(trial.efficiency(), 0.94);
     }
   }
 }
@@ -224,7 +230,7 @@ TEST(FlowCount, TakesFlowsThatEndedOutOfUse) {
 
 TEST(FlowCount, TellsWhatItTried) {
   Trial trial(capped(250 * kMega));
-  trial.run(10s);
+  trial.run(15s);
   const auto& tried = trial.count.experience();
   ASSERT_EQ(tried.size(), 3U);
   EXPECT_EQ(tried[0].flows, 3);
