@@ -8,11 +8,14 @@
 namespace fasthorovod::core {
 namespace {
 
-constexpr std::size_t kSamples = 9;  // whose median counts
-constexpr double kClearlyMore = 1.08;
+constexpr std::size_t kSamples = 9;     // whose median counts
+constexpr double kClearlyMore = 0.08;   // a gain; or of what flows could gain that are all limited
+constexpr double kGainShare = 0.4;      // by themselves, so much
 constexpr double kAsMuch = 0.97;        // of the settled number
 constexpr double kAsMuchOfBest = 0.95;  // so that small losses do not add up
-constexpr double kClearlyLess = 0.92;   // no further sample is needed
+constexpr std::size_t kFewSamples = 3;
+constexpr double kClearlyLess = 0.92;  // with fewer flows few samples will do then
+constexpr double kFarLess = 0.85;      // or one
 constexpr double kChange = 0.1;
 constexpr auto kPause = std::chrono::seconds(10);  // before fewer are tried
 constexpr auto kEra = std::chrono::seconds(30);
@@ -53,18 +56,26 @@ void FlowCount::measure(TimePoint now, int most) {
 }
 
 void FlowCount::judge(TimePoint now, double goodput, int most) {
-  const bool fails = goodput < kClearlyLess * base_;
+  const double carried = median(samples_);
+  const bool fails = trial_ < settled_ && is_clearly_less(goodput, carried);
   if (!fails && samples_.size() < kSamples) return;
-  const double carried = fails ? goodput : median(samples_);
   remember(trial_, carried);
+  const double could_gain = static_cast<double>(trial_ - settled_) / settled_;
+  const double gain = std::min(kClearlyMore, kGainShare * could_gain);
   const bool keeps = trial_ > settled_
-                         ? carried > kClearlyMore * base_
+                         ? carried > (1 + gain) * base_
                          : carried >= kAsMuch * base_ && carried >= kAsMuchOfBest * best();
   if (keeps && !fails) {
     settled_ = trial_;
     base_ = carried;
   }
   choose(now, most);
+}
+
+// Each sample of a number that is too small costs goodput.
+bool FlowCount::is_clearly_less(double last, double carried) const {
+  if (samples_.size() < kFewSamples) return last < kFarLess * base_;
+  return carried < kClearlyLess * base_;
 }
 
 void FlowCount::rest(TimePoint now, int most) {

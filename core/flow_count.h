@@ -51,6 +51,7 @@ class FlowCount final {
 
   void measure(TimePoint now, int most);
   void judge(TimePoint now, double goodput, int most);
+  [[nodiscard]] bool is_clearly_less(double last, double carried) const;
   void rest(TimePoint now, int most);
   void begin_era(TimePoint now);
   void choose(TimePoint now, int most);
