@@ -42,8 +42,11 @@ std::optional<double> GoodputMeter::look(std::size_t flow, TimePoint now, std::u
 }
 
 std::optional<double> GoodputMeter::rest(TimePoint now) {
-  const bool counts = looks_ > 0 && now - window_since_ >= kLeast &&
-                      std::ranges::all_of(marks_, [](const Mark& mark) { return mark.looks > 1; });
+  const Duration age = looks_ > 0 ? now - window_since_ : Duration::zero();
+  const bool counts =
+      age >= kLong || (age >= kLeast && std::ranges::all_of(marks_, [](const Mark& mark) {
+                         return mark.looks > 1;
+                       }));
   const std::optional<double> result = counts ? sample() : std::nullopt;
   begin(marks_.size());
   return result;

@@ -39,6 +39,12 @@ struct LaneSurroundings {
   bool peers_elsewhere = true;  // some rank can be reached over the network only
 };
 
+/// Why a rank's plan is what it is.
+struct LaneReasons {
+  LaneWish wish;
+  LaneSurroundings around;
+};
+
 /// What a rank does. At least one lane; at most as many auxiliaries as lanes.
 struct LanePlan {
   int lanes = 1;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/config.h"
+#include "core/lane_plan.h"
 #include "core/log.h"
 #include "core/request.h"
 #include "core/result.h"
@@ -31,6 +32,7 @@
 #include "ops/handle.h"
 #include "ops/ordered.h"
 #include "transport/control_plane.h"
+#include "transport/peer_rates.h"
 
 namespace fasthorovod::ops {
 
@@ -64,6 +66,13 @@ struct EngineStatistics {
   std::uint64_t bytes_received = 0;
   std::uint64_t cache_hits = 0;  // requests that cost one bit
   std::uint64_t refused_connections = 0;
+};
+
+/// How this rank moves its data, why, and what is known of its flows by now.
+struct LaneReport {
+  core::LaneReasons reasons;
+  core::LanePlan plan;
+  std::vector<transport::PeerReport> peers;  // flows of lanes in this process; none over MPI
 };
 
 class Engine {
@@ -135,6 +144,8 @@ class Engine {
       std::size_t bytes) = 0;
 
   [[nodiscard]] virtual EngineStatistics statistics() const = 0;
+
+  [[nodiscard]] virtual LaneReport lane_report() const = 0;
 
   /// Fails what is pending with kShutdown, says goodbye to the other ranks, joins the threads, and
   /// waits for callers to leave run(). Idempotent.

@@ -111,6 +111,7 @@ class EngineImpl final : public Engine {
   }
   core::Result<std::shared_ptr<std::byte>> shared_memory(std::size_t bytes) override;
   [[nodiscard]] EngineStatistics statistics() const override;
+  [[nodiscard]] LaneReport lane_report() const override;
   void shutdown() override;
 
  private:
@@ -176,6 +177,7 @@ class EngineImpl final : public Engine {
   const core::World& world_;
   const int flows_;  // to a peer, as all ranks believe: chunks are cut by it
   core::Log& log_;
+  core::LanePlan plan_;                          // as it came out
   std::shared_ptr<transport::RateBoard> rates_;  // of lanes in this process
   std::unique_ptr<transport::LaneSet> lanes_;
   Worker worker_;

@@ -91,6 +91,7 @@ class ControlPlane {
 
   /// How this rank moves its data, given who shares its host.
   [[nodiscard]] virtual const core::LanePlan& lane_plan() const = 0;
+  [[nodiscard]] virtual const core::LaneReasons& lane_reasons() const = 0;
   /// How many flows this rank and `peer` share, whatever each of them was told; 0 with itself.
   [[nodiscard]] virtual int flows_with(int peer) const = 0;
   /// The most that core::usual_flows says of any rank. The same on all ranks, so what must be cut

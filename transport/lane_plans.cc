@@ -8,23 +8,27 @@ namespace fasthorovod::transport {
 namespace {
 
 // Cores belong to the real host, also where ranks pose as those of several.
-std::vector<core::LanePlan> plans_of(std::span<const Member> members) {
+std::vector<core::LaneReasons> reasons_of(std::span<const Member> members) {
   std::map<std::string, int> ranks;
   for (const Member& member : members) ++ranks[member.real_host];
   const bool several = std::ranges::any_of(members, [&](const Member& member) {
     return member.placement.host_identity != members.front().placement.host_identity;
   });
-  std::vector<core::LanePlan> plans;
+  std::vector<core::LaneReasons> reasons;
   for (const Member& member : members) {
-    plans.push_back(core::plan_lanes(member.wish, {ranks[member.real_host], several}));
+    reasons.push_back({member.wish, {ranks[member.real_host], several}});
   }
-  return plans;
+  return reasons;
 }
 
 }  // namespace
 
 LanePlans::LanePlans(std::span<const Member> members, int rank) {
-  const std::vector<core::LanePlan> plans = plans_of(members);
+  std::vector<core::LanePlan> plans;
+  for (const core::LaneReasons& reasons : reasons_of(members)) {
+    if (plans.size() == static_cast<std::size_t>(rank)) reasons_ = reasons;
+    plans.push_back(core::plan_lanes(reasons.wish, reasons.around));
+  }
   own_ = plans[static_cast<std::size_t>(rank)];
   for (const core::LanePlan& plan : plans) {
     flows_.push_back(core::flows_between(own_, plan));

@@ -16,6 +16,7 @@ class LanePlans final {
   LanePlans(std::span<const Member> members, int rank);
 
   [[nodiscard]] const core::LanePlan& own() const { return own_; }
+  [[nodiscard]] const core::LaneReasons& reasons() const { return reasons_; }
 
   /// How many flows this rank and a peer share; 0 with itself.
   [[nodiscard]] int flows_with(int peer) const { return flows_[static_cast<std::size_t>(peer)]; }
@@ -27,7 +28,8 @@ class LanePlans final {
 
  private:
   core::LanePlan own_;
-  std::vector<int> flows_;  // by rank
+  core::LaneReasons reasons_;  // of that
+  std::vector<int> flows_;     // by rank
   int usual_flows_ = 1;
   int smallest_arena_mb_ = 0;
 };

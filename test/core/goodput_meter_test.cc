@@ -93,6 +93,14 @@ TEST(GoodputMeter, TakesASampleAtTheEndOfWork) {
   EXPECT_FALSE(flows.meter.rest(flows.now + 1s)) << "nothing was seen since";
 }
 
+TEST(GoodputMeter, TakesOneThoughAFlowHardlyCarriesAnything) {
+  Flows flows({30e6, 30e6, 1});
+  EXPECT_TRUE(flows.run(60ms).empty());
+  const auto sample = flows.meter.rest(flows.now);
+  ASSERT_TRUE(sample);
+  EXPECT_NEAR(*sample, 60e6, 1e6);
+}
+
 TEST(GoodputMeter, LearnsNothingFromShortWork) {
   Flows flows({30e6, 30e6});
   for (int i = 0; i < 20; ++i) {
