@@ -36,7 +36,7 @@ const Algorithm& choose(core::OpKind op, const Shape& shape);
 bool gathers_to_reduce(std::uint64_t bytes, int size);
 
 /// Shape::chunk_bytes for an operation over `bytes` among `size` ranks when no two ranks share more
-/// than `flows` flows: between 32 KiB and 256 KiB (a chunk stays in the L2 cache). Up to 64 KiB a
+/// than `flows` flows: between 32 KiB and 253 KiB (a chunk stays in the L2 cache). Up to 64 KiB a
 /// flow and segment that is one chunk, since on a fast network what a chunk costs in calls and
 /// packets counts as much as its bytes. Above, four as long as they have 64 KiB or more: on a slow
 /// network flows end together only if there are chunks to even them out.

@@ -18,6 +18,7 @@ void ChunkBoard::Impl::start(Operation operation) {
   const bool runs = status && !operation.schedule.empty();
   Loss loss;
   std::vector<Disagreement> disagreements;
+  std::vector<ControlFrame> chunks = early_chunks_.take(operation.group, operation.sequence);
   std::function<void(core::Status)> done_at_once;
   if (runs) {
     ScheduleRunner& runner = flights_.add(std::move(operation));
@@ -31,19 +32,20 @@ void ChunkBoard::Impl::start(Operation operation) {
   if (done_at_once) done_at_once(status);
   tell(std::move(loss));
   for (const Disagreement& disagreement : disagreements) hooks_.disagreement(disagreement);
+  for (ControlFrame& chunk : chunks) deliver(std::move(chunk));
   wake_lanes_();
 }
 
 void ChunkBoard::Impl::pass(std::uint32_t group, std::uint64_t sequence) {
   const std::lock_guard lock(mutex_);
   flights_.pass(group, sequence);
-  (void)early_.take(group, sequence);
+  drop_early(group, sequence);
 }
 
 void ChunkBoard::Impl::fail(std::uint32_t group, std::uint64_t sequence, const Error& error) {
   std::unique_lock lock(mutex_);
   flights_.mark_failed(group, sequence);
-  (void)early_.take(group, sequence);
+  drop_early(group, sequence);
   ScheduleRunner* runner = flights_.find({.group = group, .sequence = sequence});
   std::optional<Ended> ended;
   if (runner != nullptr && !runner->failure()) {
@@ -64,7 +66,13 @@ std::vector<int> ChunkBoard::Impl::awaited(std::uint32_t group, std::uint64_t se
 void ChunkBoard::Impl::forget_group(std::uint32_t group) {
   const std::lock_guard lock(mutex_);
   flights_.forget_group(group);
-  early_.drop_group(group);
+  early_notices_.drop_group(group);
+  early_chunks_.drop_group(group);
+}
+
+void ChunkBoard::Impl::drop_early(std::uint32_t group, std::uint64_t sequence) {
+  (void)early_notices_.take(group, sequence);
+  (void)early_chunks_.take(group, sequence);
 }
 
 core::Status ChunkBoard::Impl::check_start(const Operation& operation) {
@@ -98,6 +106,11 @@ void ChunkBoard::Impl::fail_all(const Error& error) {
   peers_.drop_ready();
   lock.unlock();
   for (const Ended& each : ended) each.operation.done(each.status);
+}
+
+bool ChunkBoard::Impl::is_over() const {
+  const std::lock_guard lock(mutex_);
+  return over_.has_value();
 }
 
 std::size_t ChunkBoard::Impl::in_flight() const {

@@ -78,6 +78,7 @@ core::Result<Arrival> ChunkBoard::Impl::arrive(int peer, const FrameHeader& head
   const std::lock_guard lock(mutex_);
   if (over_) return *over_;
   if (epoch_ && *epoch_ != header.epoch) return unknown(peer, header);
+  if (header.kind == FrameKind::kEarly) return arrive_early(peer, header);
   if (header.kind != FrameKind::kData) return control_.arrive(peer, header);
   ScheduleRunner* runner = flights_.find(header);
   if (runner != nullptr && !runner->failure()) return runner->arrive(peer, header);

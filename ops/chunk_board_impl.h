@@ -1,6 +1,7 @@
 // The inside of the ChunkBoard, for the files that implement it:
 //   chunk_board.cc          starting and ending operations
 //   chunk_board_chunks.cc   chunks that leave and come
+//   chunk_board_early.cc    chunks that leave before the receiver has started
 //   chunk_board_gates.cc    pieces that may move
 //   chunk_board_notices.cc  the small frames, and what ranks of the ordered door tell each other
 //   chunk_board_flows.cc    flows that end, peers that are gone
@@ -16,7 +17,7 @@
 #include <vector>
 
 #include "ops/chunk_board.h"
-#include "ops/early_notices.h"
+#include "ops/early_records.h"
 #include "ops/flight_table.h"
 #include "ops/peer_table.h"
 
@@ -61,6 +62,13 @@ class ChunkBoard::Impl {
     core::Error error;
   };
 
+  // Who sent it, and what.
+  using EarlyNotice = std::pair<int, ReadyNotice>;
+
+  // Those of a rank that is some operations ahead, in many groups.
+  static constexpr std::size_t kMostNotices = 1U << 16;
+  static constexpr std::size_t kMostEarlyBytes = 256U << 20;
+
   struct Ended {
     Operation operation;
     core::Status status;
@@ -78,11 +86,23 @@ class ChunkBoard::Impl {
   void say_ready(const ScheduleRunner& runner);
   std::vector<Disagreement> meet_peers(ScheduleRunner& runner);
   std::vector<Disagreement> pass_over(const Operation& operation);
-  std::optional<Disagreement> hear(ScheduleRunner& runner, int peer, const ReadyNotice& notice);
+  // What a notice led to.
+  struct Heard {
+    std::optional<Disagreement> disagreement;
+    std::optional<core::Error> error;  // of the sender
+    bool runnable = false;             // chunks may leave now
+  };
+
+  Heard hear(ScheduleRunner& runner, int peer, const ReadyNotice& notice);
   void queue_control(ControlFrame frame);
   void control_received(const transport::ChunkTicket& ticket);
   void ready_received(const ControlFrame& frame);
-  std::optional<core::Error> notice(const ControlFrame& frame, std::optional<Disagreement>& found);
+  void early_received(ControlFrame frame);
+  void deliver(ControlFrame frame);
+  [[nodiscard]] bool is_over() const;
+  void drop_early(std::uint32_t group, std::uint64_t sequence);
+  core::Result<transport::Arrival> arrive_early(int peer, const transport::FrameHeader& header);
+  Heard notice(const ControlFrame& frame);
   void opened_received(const ControlFrame& frame);
   std::optional<core::Error> peer_opened(const ControlFrame& frame);
   [[nodiscard]] bool is_dropped(const transport::FrameHeader& header) const;
@@ -107,7 +127,8 @@ class ChunkBoard::Impl {
   mutable std::mutex mutex_;
   FlightTable flights_;
   PeerTable peers_;
-  EarlyNotices early_;
+  EarlyRecords<EarlyNotice> early_notices_{kMostNotices};
+  EarlyRecords<ControlFrame> early_chunks_{kMostEarlyBytes};
   ControlFrames control_;
   std::optional<std::uint32_t> epoch_;  // of the operations, once one has started
   std::optional<core::Error> over_;     // set by fail_all

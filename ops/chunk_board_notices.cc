@@ -36,8 +36,9 @@ std::vector<Disagreement> ChunkBoard::Impl::meet_peers(ScheduleRunner& runner) {
   const Operation& operation = runner.operation();
   if (!operation.held) say_ready(runner);
   std::vector<Disagreement> found;
-  for (const auto& [peer, notice] : early_.take(operation.group, operation.sequence)) {
-    if (auto disagreement = hear(runner, peer, notice)) found.push_back(*std::move(disagreement));
+  for (const auto& [peer, notice] : early_notices_.take(operation.group, operation.sequence)) {
+    Heard heard = hear(runner, peer, notice);
+    if (heard.disagreement) found.push_back(*std::move(heard.disagreement));
   }
   return found;
 }
@@ -46,7 +47,7 @@ std::vector<Disagreement> ChunkBoard::Impl::meet_peers(ScheduleRunner& runner) {
 std::vector<Disagreement> ChunkBoard::Impl::pass_over(const Operation& operation) {
   std::vector<Disagreement> found;
   flights_.note_past(operation);
-  for (auto& [peer, notice] : early_.take(operation.group, operation.sequence)) {
+  for (auto& [peer, notice] : early_notices_.take(operation.group, operation.sequence)) {
     if (notice.fingerprint == operation.fingerprint) continue;
     found.push_back({operation.group, operation.sequence, peer, operation.description,
                      std::move(notice.description)});
@@ -54,18 +55,21 @@ std::vector<Disagreement> ChunkBoard::Impl::pass_over(const Operation& operation
   return found;
 }
 
-std::optional<Disagreement> ChunkBoard::Impl::hear(ScheduleRunner& runner, int peer,
-                                                   const ReadyNotice& notice) {
-  if (runner.failure()) return std::nullopt;
+ChunkBoard::Impl::Heard ChunkBoard::Impl::hear(ScheduleRunner& runner, int peer,
+                                               const ReadyNotice& notice) {
+  Heard heard;
+  if (runner.failure()) return heard;
   const Operation& operation = runner.operation();
   if (operation.door() == Door::kOrdered && !runner.agrees(peer, notice)) {
-    return Disagreement{operation.group, operation.sequence, peer, operation.description,
-                        notice.description};
+    heard.disagreement = Disagreement{operation.group, operation.sequence, peer,
+                                      operation.description, notice.description};
+    return heard;
   }
-  runner.peer_ready(peer, [this, &runner](int to, std::uint32_t send) {
+  runner.peer_ready(peer, [&](int to, std::uint32_t send) {
     peers_.push(to, {runner.id(), send});
+    heard.runnable = true;
   });
-  return std::nullopt;
+  return heard;
 }
 
 void ChunkBoard::Impl::queue_control(ControlFrame frame) {
@@ -84,9 +88,11 @@ void ChunkBoard::Impl::send_control(ControlFrame frame) {
 
 void ChunkBoard::Impl::control_received(const ChunkTicket& ticket) {
   std::unique_lock lock(mutex_);
-  const ControlFrame frame = control_.take(ticket);
+  ControlFrame frame = control_.take(ticket);
   lock.unlock();
-  if (frame.header.kind == FrameKind::kReady) {
+  if (frame.header.kind == FrameKind::kEarly) {
+    early_received(std::move(frame));
+  } else if (frame.header.kind == FrameKind::kReady) {
     ready_received(frame);
   } else if (frame.header.kind == FrameKind::kOpened) {
     opened_received(frame);
@@ -96,39 +102,40 @@ void ChunkBoard::Impl::control_received(const ChunkTicket& ticket) {
 }
 
 void ChunkBoard::Impl::ready_received(const ControlFrame& frame) {
-  std::optional<Disagreement> disagreement;
   std::unique_lock lock(mutex_);
-  std::optional<Error> error = notice(frame, disagreement);
+  Heard heard = notice(frame);
   lock.unlock();
-  if (error) on_fault_(frame.peer, *std::move(error));
-  if (disagreement) hooks_.disagreement(*disagreement);
-  wake_lanes_();
+  if (heard.error) on_fault_(frame.peer, *std::move(heard.error));
+  if (heard.disagreement) hooks_.disagreement(*heard.disagreement);
+  if (heard.runnable) wake_lanes_();
 }
 
-std::optional<Error> ChunkBoard::Impl::notice(const ControlFrame& frame,
-                                              std::optional<Disagreement>& found) {
+ChunkBoard::Impl::Heard ChunkBoard::Impl::notice(const ControlFrame& frame) {
   const FrameHeader& header = frame.header;
+  Heard heard;
   std::optional<ReadyNotice> said = decode_ready(header.fingerprint, frame.payload);
   if (!said) {
-    return Error{ErrorCode::kProtocol,
-                 fmt::format("rank {} sent a notice that makes no sense", frame.peer), frame.peer};
+    heard.error =
+        Error{ErrorCode::kProtocol,
+              fmt::format("rank {} sent a notice that makes no sense", frame.peer), frame.peer};
+    return heard;
   }
-  if (over_ || is_dropped(header)) return std::nullopt;
-  if (ScheduleRunner* runner = flights_.find(header)) {
-    found = hear(*runner, frame.peer, *said);
-  } else if (door_of(header.group) != Door::kOrdered) {
-    return std::nullopt;  // the message was given up here, and its receiver was told
-  } else if (flights_.is_ahead(header)) {
-    if (!early_.add(header.group, header.sequence, {frame.peer, *std::move(said)})) {
-      return Error{ErrorCode::kProtocol,
-                   fmt::format("rank {} announced too many operations", frame.peer), frame.peer};
+  if (over_ || is_dropped(header)) return heard;
+  if (ScheduleRunner* runner = flights_.find(header)) return hear(*runner, frame.peer, *said);
+  // Else a message was given up here, and its receiver was told.
+  if (door_of(header.group) != Door::kOrdered) return heard;
+  if (flights_.is_ahead(header)) {
+    if (!early_notices_.add(header.group, header.sequence, {frame.peer, *std::move(said)})) {
+      heard.error =
+          Error{ErrorCode::kProtocol,
+                fmt::format("rank {} announced too many operations", frame.peer), frame.peer};
     }
   } else if (const auto* past = flights_.past(header);
              past != nullptr && past->fingerprint != said->fingerprint) {
-    found = Disagreement{header.group, header.sequence, frame.peer, past->description,
-                         std::move(said->description)};
+    heard.disagreement = Disagreement{header.group, header.sequence, frame.peer, past->description,
+                                      std::move(said->description)};
   }
-  return std::nullopt;
+  return heard;
 }
 
 }  // namespace fasthorovod::ops

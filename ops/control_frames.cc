@@ -20,7 +20,8 @@ transport::OutgoingChunk ControlFrames::outgoing(const ChunkTicket& ticket) cons
 }
 
 core::Result<Arrival> ControlFrames::arrive(int peer, const transport::FrameHeader& header) {
-  if (header.payload_bytes > kMaxPayload) {
+  const bool is_early = header.kind == transport::FrameKind::kEarly;
+  if (header.payload_bytes > (is_early ? kMaxEarly : kMaxPayload)) {
     return core::Error{core::ErrorCode::kProtocol,
                        fmt::format("rank {} sent a frame of kind {} with {} bytes", peer,
                                    static_cast<int>(header.kind), header.payload_bytes),

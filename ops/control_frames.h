@@ -1,5 +1,6 @@
 // The small frames that are no chunks (ready, announce, refuse): those that wait to leave, and
-// those whose payload is coming in. Thread: the ChunkBoard's lock guards it.
+// those whose payload is coming in, as does that of an early chunk. Thread: the ChunkBoard's lock
+// guards it.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "ops/operation.h"
 #include "transport/chunk_work.h"
 
 namespace fasthorovod::ops {
@@ -22,6 +24,7 @@ struct ControlFrame {
 class ControlFrames final {
  public:
   static constexpr std::uint64_t kMaxPayload = 1024;
+  static constexpr std::uint64_t kMaxEarly = kEarlyBytes;
 
   /// True for the tickets that this class gives out.
   static bool owns(const transport::ChunkTicket& ticket) { return (ticket.operation & kMark) != 0; }

@@ -35,6 +35,10 @@ struct Operation {
   std::function<void(core::Status)>
       done;  // exactly once, on the thread that finished it; must be quick
 
+  /// Ordered door: chunks leave at once, also to ranks that have not said that they are ready, and
+  /// are kept there. See may_go_early(). The fingerprint says what all transfers are.
+  bool early = false;
+
   /// Where pieces have gates: ordered peers hear that this rank is ready at the first open_gates(),
   /// not at the start.
   bool held = false;
@@ -48,6 +52,14 @@ struct Operation {
     return source.value_or(std::span<const std::byte>(buffer));
   }
 };
+
+/// Sends of so many bytes in all may leave early.
+inline constexpr std::uint64_t kEarlyBytes = 64 << 10;
+
+/// Whether a schedule's chunks may leave early: they are small, and this rank gets something from
+/// every rank that it sends to. So it does not end before they have started, and while it is the
+/// only operation of its group here, no rank ever keeps those of two.
+[[nodiscard]] bool may_go_early(const Schedule& schedule);
 
 /// Calls visit(rank of the world) for the other end of each transfer; a rank may come several
 /// times.

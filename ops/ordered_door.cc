@@ -26,6 +26,11 @@ constexpr std::chrono::milliseconds kLastSteps{1000};
 constexpr std::chrono::milliseconds kTellMates{300};
 constexpr std::size_t kFailuresKept = 1024;
 
+// The fingerprint says all of what a rank sends to which other one.
+bool is_told_whole(OrderedKind kind) {
+  return kind == OrderedKind::kAllreduce || kind == OrderedKind::kBarrier;
+}
+
 std::size_t ranks_on_host(const core::World& world) {
   const int own = world.host_of_rank[static_cast<std::size_t>(world.rank)];
   return static_cast<std::size_t>(std::ranges::count(world.host_of_rank, own));
@@ -44,7 +49,7 @@ OrderedDoor::OrderedDoor(const core::World& world, int flows, const GroupTable& 
       worker_(worker),
       deadlines_(deadlines),
       hooks_(std::move(hooks)),
-      watch_(ranks_on_host(world)) {}
+      lane_watch_(ranks_on_host(world)) {}
 
 core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
   bool has_turn = false;
@@ -163,6 +168,7 @@ void OrderedDoor::count(const OrderedJob& job) {
 
 bool OrderedDoor::launch(const JobPtr& job, bool alone) {
   Operation operation = transfer(job);
+  operation.early = alone && is_told_whole(job->operation().kind);
   const Shape shape = job->shape(flows_);
   const Routes::Start how{choose(job->exchange(), shape), shape, job->input(), alone};
   if (!routes_.start(std::move(operation), how, hooks_.need_flows)) {

@@ -26,7 +26,7 @@
 
 #include "core/control_message.h"
 #include "core/world.h"
-#include "ops/caller_watch.h"
+#include "ops/lane_watch.h"
 #include "ops/chunk_board.h"
 #include "ops/deadline_queue.h"
 #include "ops/ordered_job.h"
@@ -159,7 +159,6 @@ class OrderedDoor final {
   Worker& worker_;
   DeadlineQueue& deadlines_;
   const Hooks hooks_;
-  const CallerWatch watch_;
 
   std::mutex mutex_;
   std::unordered_map<core::GroupId, Count> counts_;
@@ -172,6 +171,7 @@ class OrderedDoor final {
   std::optional<core::Error> failed_;                // worker
   std::map<int, core::Error> left_;                  // worker: ranks, in what words
   BufferPool pool_;                                  // worker
+  LaneWatch lane_watch_;                             // worker
 
   std::atomic<int> pending_{0};  // handles not done; partner: idle()
   std::atomic<std::uint64_t> operations_{0};

@@ -52,17 +52,16 @@ void OrderedDoor::run_with_turn(const JobPtr& job) {
 // nothing to do it sleeps in the lane's poll, which a post ends, too.
 void OrderedDoor::drive(const JobPtr& job, transport::LaneSet& lanes) {
   const core::TimePoint until = core::Clock::now() + kRunAlone;
-  CallerWatch watch = watch_;
+  lane_watch_.begin();
   while (!job->over && !lanes.stopping()) {
     if (worker_.wanted().load()) {
       worker_.serve();
-      watch.restart();
     } else if (lanes.step(std::chrono::milliseconds(0))) {
-      watch.restart();
-    } else if (!watch.wait()) {
+      lane_watch_.restart();
+    } else if (!lane_watch_.wait()) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - core::Clock::now());
       if (left.count() <= 0) break;
-      (void)lanes.step(left);
+      if (lanes.step(left)) lane_watch_.restart();
     }
   }
   lanes.give_back(board_.in_flight() > 0);

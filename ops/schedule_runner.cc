@@ -98,7 +98,7 @@ bool ScheduleRunner::may_go(std::uint32_t send) const {
   if (sends_[send].waits_for > 0) return false;
   const std::uint32_t piece = operation_.schedule.sends[send].piece;
   const PeerState& peer = *find_peer(peer_of_send(send));
-  return peer.ready && gates_.is_open(piece) && piece < peer.opened;
+  return (peer.ready || operation_.early) && gates_.is_open(piece) && piece < peer.opened;
 }
 
 // On the ordered door also to those that only receive from us: a rank that believes in another
@@ -144,8 +144,10 @@ transport::FrameHeader ScheduleRunner::header(transport::FrameKind kind) const {
 transport::OutgoingChunk ScheduleRunner::outgoing(std::uint32_t index) {
   take_in_hand(peer_of_send(index));
   const Send& send = operation_.schedule.sends[index];
-  peer_state(peer_of_send(index)).bytes_taken += send.span.bytes;
-  transport::FrameHeader chunk = header(transport::FrameKind::kData);
+  PeerState& peer = peer_state(peer_of_send(index));
+  peer.bytes_taken += send.span.bytes;
+  transport::FrameHeader chunk =
+      header(peer.ready ? transport::FrameKind::kData : transport::FrameKind::kEarly);
   chunk.transfer = sends_[index].transfer;
   chunk.hop = send.hop;
   chunk.payload_bytes = send.span.bytes;

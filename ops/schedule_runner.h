@@ -69,6 +69,7 @@ class ScheduleRunner final {
   void peer_ready(int peer, Visitor visit) {
     if (find_peer(peer) == nullptr || find_peer(peer)->ready) return;
     peer_state(peer).ready = true;
+    if (operation_.early) return;  // nothing waited for it
     for (std::uint32_t i = 0; i < sends_.size(); ++i) {
       if (peer_of_send(i) == peer && may_go(i)) visit(peer, i);
     }

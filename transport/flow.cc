@@ -44,11 +44,15 @@ bool Flow::ready() {
   // calls.
   if (refused_ && (watched & EPOLLOUT) != 0) return false;
   refused_ = !sender_.ready();
-  rates_->publish(this, sender_.rate().value(), sender_.rate().last_busy());
+  if (rated_ || sender_.rate().value() > 0) {
+    rated_ = true;
+    rates_->publish(this, sender_.rate().value(), sender_.rate().last_busy());
+  }
   return !refused_;
 }
 
 bool Flow::leaves_next_to_others() {
+  if (!rates_->any_known()) return false;
   const core::TimePoint now = core::Clock::now();
   const PeerRates::Comparison rates = rates_->compare(this, now);
   return TailGuard::concerns(rates) &&
@@ -56,15 +60,15 @@ bool Flow::leaves_next_to_others() {
 }
 
 void Flow::start(const OutgoingChunk& chunk) {
-  if (chunk.payload.size() >= kTelling) {
+  if (!sender_.busy() && chunk.payload.size() >= kTelling) {
     rates_->look(this, core::Clock::now(), sender_.drained(), sender_.dry());
   }
   sender_.start(chunk);
-  after_sending();
 }
 
-// A flow that failed, and is kept for what it still receives, takes no other's place.
-void Flow::after_sending() {
+void Flow::push() {
+  sender_.push();
+  // A flow that failed, and is kept for what it still receives, takes no other's place.
   if (sender_.error()) rates_->forget(this);
 }
 
@@ -72,10 +76,7 @@ void Flow::on_events(std::uint32_t events) {
   const std::uint32_t trouble = events & (EPOLLERR | EPOLLHUP);
   if (((events & EPOLLOUT) | trouble) != 0) {
     refused_ = false;
-    if (sender_.busy() && !sender_.error()) {
-      sender_.push();
-      after_sending();
-    }
+    if (sender_.busy() && !sender_.error()) push();
   }
   if (((events & EPOLLIN) | trouble) != 0 && receiver_.state() == FlowReceiver::State::kOpen) {
     receiver_.receive();

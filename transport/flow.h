@@ -44,7 +44,11 @@ class Flow final {
   bool ready();
   /// A slow flow near the end of the work, asked when it is ready: the next chunk is another's.
   [[nodiscard]] bool leaves_next_to_others();
+  /// As of FlowSender: what was started leaves with push().
   void start(const OutgoingChunk& chunk);
+  [[nodiscard]] bool takes_more() const { return sender_.takes_more(); }
+  void push();
+  [[nodiscard]] bool drains_at_once() { return sender_.drains_at_once(); }
   /// There is no work for the peer: nothing to wait for.
   void forget_refusal() { refused_ = false; }
 
@@ -62,8 +66,6 @@ class Flow final {
   [[nodiscard]] std::optional<FlowEnd> ended(bool owes) const;
 
  private:
-  void after_sending();
-
   const int peer_;
   FileDescriptor socket_;
   ChunkWork& work_;
@@ -72,6 +74,7 @@ class Flow final {
   TailGuard guard_;
   FlowSender sender_;
   FlowReceiver receiver_;
+  bool rated_ = false;          // a rate was published
   bool refused_ = false;        // there was work, but the socket had no room
   bool offered_again_ = false;  // the parked chunk, after sending failed
 };

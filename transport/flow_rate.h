@@ -19,6 +19,8 @@ class FlowRate final {
  public:
   /// A look: the flow was given `written` bytes so far, of which `waiting` are not acknowledged.
   void observe(core::TimePoint now, std::uint64_t written, std::uint64_t waiting);
+  /// Nobody looks, for little was written: the flow counts as dry.
+  void rest() { busy_ = false; }
   /// Bytes are given to it; `written` before them.
   void give(core::TimePoint now, std::uint64_t written);
 

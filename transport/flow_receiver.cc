@@ -16,6 +16,8 @@ namespace {
 // One flow reads at most this much before the others get their turn.
 constexpr std::size_t kTurnBytes = 512 << 10;
 constexpr std::size_t kScratchBytes = 128 << 10;
+// Read behind a header that was waited for: what small frames have. More would only be copied.
+constexpr std::size_t kAheadBytes = 8 << 10;
 
 }  // namespace
 
@@ -23,36 +25,75 @@ struct FlowReceiver::Scratch {
   alignas(64) std::array<std::byte, kScratchBytes> bytes;
 };
 
+struct FlowReceiver::Ahead {
+  std::array<std::byte, kAheadBytes> bytes;
+};
+
 FlowReceiver::FlowReceiver(int peer, int fd, ChunkWork& work, LaneCounters& counters)
-    : peer_(peer), fd_(fd), work_(work), counters_(counters) {}
+    : peer_(peer),
+      fd_(fd),
+      work_(work),
+      counters_(counters),
+      ahead_bytes_(std::make_unique_for_overwrite<Ahead>()) {}
 
 FlowReceiver::~FlowReceiver() = default;
 
 void FlowReceiver::receive() {
   std::size_t room = kTurnBytes;
-  while (state_ == State::kOpen && room > 0) {
-    const auto payload = payload_space(room);
-    // The next header may follow only once the rest of this payload fits.
-    auto header = std::span(header_bytes_).subspan(header_read_);
-    if (payload.size() < payload_left_) header = {};
-    const std::size_t count = read_some(payload, header);
-    if (count == 0) return;
-    const std::size_t of_payload = std::min(count, payload.size());
-    header_read_ += count - of_payload;
-    if (phase_ != Phase::kHeader) take_payload(of_payload);
-    if (header_read_ == kFrameHeaderBytes) open_frame();
-    // Fewer bytes than asked for: the socket is empty, and epoll tells when that changes.
-    if (count < payload.size() + header.size()) return;
-    room -= std::min(room, count);
+  bool more = true;
+  while (state_ == State::kOpen && room > 0 && more) {
+    more = read_on(room);
+    use_ahead();
   }
 }
 
-void FlowReceiver::retry() { offer(); }
+// False when the socket is empty, which epoll tells when it changes.
+bool FlowReceiver::read_on(std::size_t& room) {
+  const auto payload = payload_space(room);
+  // The next header may follow only once the rest of this payload fits.
+  auto header = std::span(header_bytes_).subspan(header_read_);
+  if (payload.size() < payload_left_) header = {};
+  const auto ahead = payload_left_ == 0 ? std::span(ahead_bytes_->bytes) : std::span<std::byte>();
+  const std::size_t count = read_some(payload, header, ahead);
+  if (count == 0) return false;
+  const std::size_t of_payload = std::min(count, payload.size());
+  const std::size_t of_header = std::min(count - of_payload, header.size());
+  ahead_ = ahead.first(count - of_payload - of_header);
+  take(of_payload, of_header);
+  room -= std::min(room, count);
+  return count == payload.size() + header.size() + ahead.size();
+}
+
+// Makes of what was read ahead what it would have been.
+void FlowReceiver::use_ahead() {
+  while (state_ == State::kOpen && !ahead_.empty()) {
+    const bool in_header = phase_ == Phase::kHeader;
+    const auto space =
+        in_header ? std::span(header_bytes_).subspan(header_read_) : payload_space(payload_left_);
+    const std::size_t count = std::min(space.size(), ahead_.size());
+    std::memcpy(space.data(), ahead_.data(), count);
+    ahead_ = ahead_.subspan(count);
+    take(in_header ? 0 : count, in_header ? count : 0);
+  }
+}
+
+void FlowReceiver::take(std::size_t of_payload, std::size_t of_header) {
+  header_read_ += of_header;
+  if (phase_ != Phase::kHeader) take_payload(of_payload);
+  if (header_read_ == kFrameHeaderBytes) open_frame();
+}
+
+void FlowReceiver::retry() {
+  offer();
+  use_ahead();
+}
 
 // Returns 0 when there was nothing to read or the direction ended.
-std::size_t FlowReceiver::read_some(std::span<std::byte> payload, std::span<std::byte> header) {
+std::size_t FlowReceiver::read_some(std::span<std::byte> payload, std::span<std::byte> header,
+                                    std::span<std::byte> ahead) {
   std::array parts{iovec{.iov_base = payload.data(), .iov_len = payload.size()},
-                   iovec{.iov_base = header.data(), .iov_len = header.size()}};
+                   iovec{.iov_base = header.data(), .iov_len = header.size()},
+                   iovec{.iov_base = ahead.data(), .iov_len = ahead.size()}};
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();

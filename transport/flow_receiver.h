@@ -1,5 +1,7 @@
 // The receiving direction of one flow: header, then payload (straight into place, or through a
-// scratch of this flow), with the next header in the same recvmsg as the end of a payload.
+// scratch of this flow), with the next header in the same recvmsg as the end of a payload. After a
+// rest a recvmsg also takes the first KiB of what follows the header, so that small frames cost one
+// call together.
 //
 // Thread: owner (the lane). It borrows the socket, the work and the counters.
 #pragma once
@@ -47,7 +49,11 @@ class FlowReceiver final {
  private:
   enum class Phase : std::uint8_t { kHeader, kInto, kAbsorb };
 
-  std::size_t read_some(std::span<std::byte> payload, std::span<std::byte> header);
+  std::size_t read_some(std::span<std::byte> payload, std::span<std::byte> header,
+                        std::span<std::byte> ahead);
+  bool read_on(std::size_t& room);
+  void use_ahead();
+  void take(std::size_t of_payload, std::size_t of_header);
   [[nodiscard]] std::span<std::byte> payload_space(std::size_t most);
   void take_payload(std::size_t count);
   void absorb(std::size_t available);
@@ -76,6 +82,9 @@ class FlowReceiver final {
   std::size_t absorbed_ = 0;      // kAbsorb: handed over already
   std::size_t carried_ =
       0;  // kAbsorb: bytes at the start of the scratch that await the rest of their granule
+  std::span<const std::byte> ahead_;  // read, and not used yet
+  struct Ahead;
+  const std::unique_ptr<Ahead> ahead_bytes_;
   struct Scratch;
   std::unique_ptr<Scratch> scratch_;  // made for the first chunk that needs it
 };

@@ -18,6 +18,13 @@ namespace {
 // One flow writes at most this much before the others get their turn. Far below the 2 GiB of a
 // sendmsg.
 constexpr std::size_t kTurnBytes = std::size_t{1} << 20;
+// Frames up to so many bytes in all wait for the next one, to leave together.
+constexpr std::size_t kLittle = 4 << 10;
+constexpr std::size_t kMostFrames = 8;
+// A socket that holds less has room for a chunk.
+constexpr std::uint64_t kUnasked = 32 << 10;
+// What a flow that drains at once is given together.
+constexpr std::size_t kBatch = 192 << 10;
 
 iovec part_of(std::span<const std::byte> bytes) {
   return {.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
@@ -29,14 +36,34 @@ FlowSender::FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, Lan
     : peer_(peer), fd_(fd), notsent_lowat_(notsent_lowat), work_(work), counters_(counters) {}
 
 bool FlowSender::ready() {
-  held_ = queued(SIOCOUTQ);
-  rate_.observe(core::Clock::now(), total_, held_);
-  unsent_ = queued(SIOCOUTQNSD);
-  if (unsent_ > static_cast<std::uint64_t>(notsent_lowat_) / 2) return false;
+  if (total_ - empty_at_ < kUnasked) {
+    rate_.rest();
+    dry_ = true;
+    return true;
+  }
+  look();
+  dry_ = held_ < kUnasked;
+  if (dry_) return true;
+  const auto most = static_cast<std::uint64_t>(notsent_lowat_) / 2;
+  if (held_ > most && queued(SIOCOUTQNSD) > most) return false;
   // The kernel's own idea of writable also knows the send buffer, and is the one that EPOLLOUT goes
   // by.
   pollfd writable{.fd = fd_, .events = POLLOUT, .revents = 0};
   return ::poll(&writable, 1, 0) > 0;
+}
+
+void FlowSender::look() {
+  const core::TimePoint now = core::Clock::now();
+  held_ = queued(SIOCOUTQ);
+  rate_.observe(now, total_, held_);
+  if (held_ == 0) empty_at_ = total_;
+  speed_.observe(now, total_, held_);
+}
+
+bool FlowSender::drains_at_once() {
+  if (!speed_.unlimited() || busy() || error_) return false;
+  if (total_ - empty_at_ >= kUnasked) look();
+  return speed_.unlimited();
 }
 
 // Sockets of other kinds than TCP count in their own way, or not at all.
@@ -46,37 +73,43 @@ std::uint64_t FlowSender::queued(unsigned long which) const {
 }
 
 void FlowSender::start(const OutgoingChunk& chunk) {
-  chunk_ = chunk;
-  chunk_->header.payload_bytes = chunk.payload.size();
-  header_ = encode(chunk_->header);
-  written_ = 0;
-  rate_.give(core::Clock::now(), total_);
-  push();
+  Frame& frame = in_hand_.emplace_back(Frame{chunk, {}});
+  frame.chunk.header.payload_bytes = chunk.payload.size();
+  frame.header = encode(frame.chunk.header);
+  bytes_ += frame.bytes();
+}
+
+bool FlowSender::takes_more() const {
+  return bytes_ <= (speed_.unlimited() ? kBatch : kLittle) && written_ == 0 &&
+         in_hand_.size() < kMostFrames;
 }
 
 void FlowSender::push() {
-  const std::size_t total = kFrameHeaderBytes + chunk_->payload.size();
+  if (written_ == 0) rate_.give(core::Clock::now(), total_);
   // What is left over, because the socket is full or the turn is, waits for EPOLLOUT.
-  written_ += write_some(std::min(kTurnBytes, total - written_));
-  if (written_ == total) finish();
+  account(write_some(kTurnBytes));
 }
 
+// Returns how many bytes the socket took.
 std::size_t FlowSender::write_some(std::size_t most) {
-  const std::size_t header_done = std::min(written_, kFrameHeaderBytes);
-  const auto header = std::span<const std::byte>(header_).subspan(header_done);
-  const auto payload = chunk_->payload.subspan(written_ - header_done);
-  std::array parts{part_of(header),
-                   part_of(payload.first(std::min(payload.size(), most - header.size())))};
+  std::array<iovec, 2 * kMostFrames> parts{};
   msghdr message{};
   message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
+  std::size_t skip = written_;
+  const auto add = [&](std::span<const std::byte> bytes) {
+    const std::size_t done = std::min(skip, bytes.size());
+    skip -= done;
+    const auto rest = bytes.subspan(done).first(std::min(bytes.size() - done, most));
+    most -= rest.size();
+    if (!rest.empty()) parts[message.msg_iovlen++] = part_of(rest);
+  };
+  for (const Frame& frame : in_hand_) {
+    add(frame.header);
+    add(frame.chunk.payload);
+  }
   while (true) {
     const ssize_t count = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count >= 0) {
-      counters_.bytes_sent.add(static_cast<std::uint64_t>(count));
-      total_ += static_cast<std::uint64_t>(count);
-      return static_cast<std::size_t>(count);
-    }
+    if (count >= 0) return static_cast<std::size_t>(count);
     if (errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) {
       error_ = flow_failed(peer_, "sending", errno);
@@ -86,11 +119,21 @@ std::size_t FlowSender::write_some(std::size_t most) {
   }
 }
 
-void FlowSender::finish() {
-  const ChunkTicket ticket = chunk_->ticket;
-  chunk_.reset();
-  counters_.chunks_sent.add(1);
-  work_.sent(ticket);
+// Lets go of the frames that have left.
+void FlowSender::account(std::size_t count) {
+  counters_.bytes_sent.add(count);
+  total_ += count;
+  written_ += count;
+  std::size_t gone = 0;
+  std::size_t left = written_;
+  while (gone < in_hand_.size() && left >= in_hand_[gone].bytes()) left -= in_hand_[gone++].bytes();
+  std::array<ChunkTicket, kMostFrames> tickets{};
+  for (std::size_t i = 0; i < gone; ++i) tickets[i] = in_hand_[i].chunk.ticket;
+  in_hand_.erase(in_hand_.begin(), in_hand_.begin() + static_cast<std::ptrdiff_t>(gone));
+  bytes_ -= written_ - left;
+  written_ = left;
+  counters_.chunks_sent.add(gone);
+  for (const ChunkTicket& ticket : std::span(tickets).first(gone)) work_.sent(ticket);
 }
 
 }  // namespace fasthorovod::transport

@@ -1,5 +1,6 @@
-// The sending direction of one flow: at most one chunk at a time, header and payload in one
-// sendmsg.
+// The sending direction of one flow: one chunk at a time, header and payload in one sendmsg. Small
+// frames leave together with what follows them, since what a packet costs does not depend on its
+// size.
 //
 // Thread: owner (the lane). It borrows the socket, the work and the counters.
 #pragma once
@@ -8,10 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "core/result.h"
 #include "transport/chunk_work.h"
 #include "transport/flow_rate.h"
+#include "transport/flow_speed.h"
 #include "transport/lane_counters.h"
 
 namespace fasthorovod::transport {
@@ -21,12 +24,13 @@ class FlowSender final {
   FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, LaneCounters& counters);
 
   /// A chunk is in hand: part of it may still have to leave.
-  [[nodiscard]] bool busy() const { return chunk_.has_value(); }
+  [[nodiscard]] bool busy() const { return !in_hand_.empty(); }
   /// Sending failed for good; a chunk that was in hand is lost.
   [[nodiscard]] const std::optional<core::Error>& error() const { return error_; }
 
   /// Whether the socket would take a chunk now. Asked before a chunk is taken, because sendmsg
   /// alone would accept a part of it, and the rest would be stuck here while faster flows run dry.
+  /// After little was written it takes one without being asked, which would cost calls.
   [[nodiscard]] bool ready();
 
   /// How fast it drains, as of the last look by ready().
@@ -35,19 +39,31 @@ class FlowSender final {
   [[nodiscard]] std::uint64_t held() const { return held_; }
   /// Bytes acknowledged so far, as of then.
   [[nodiscard]] std::uint64_t drained() const { return total_ - std::min(held_, total_); }
-  /// All bytes written had left.
-  [[nodiscard]] bool dry() const { return unsent_ == 0; }
+  /// Next to nothing was left to send.
+  [[nodiscard]] bool dry() const { return dry_; }
 
-  /// Takes a chunk in hand and writes what the socket accepts. Only when not busy and without an
-  /// error.
+  /// Takes a chunk in hand; push() writes it. Only when not busy and without an error, or while it
+  /// takes_more().
   void start(const OutgoingChunk& chunk);
+  /// Another chunk should leave together with what was taken in hand since the last push(): that is
+  /// little, or the network is no limit.
+  [[nodiscard]] bool takes_more() const;
+  /// The network is no limit, as far as this flow shows, so no other one would be faster.
+  [[nodiscard]] bool drains_at_once();
 
-  /// Writes more of the chunk in hand, as far as the socket and fairness allow.
+  /// Writes more of what is in hand, as far as the socket and fairness allow.
   void push();
 
  private:
+  struct Frame {
+    OutgoingChunk chunk;
+    FrameHeaderBytes header;
+    [[nodiscard]] std::size_t bytes() const { return kFrameHeaderBytes + chunk.payload.size(); }
+  };
+
   [[nodiscard]] std::size_t write_some(std::size_t most);
-  void finish();
+  void account(std::size_t count);
+  void look();
   [[nodiscard]] std::uint64_t queued(unsigned long which) const;
 
   const int peer_;
@@ -55,13 +71,15 @@ class FlowSender final {
   const int notsent_lowat_;
   ChunkWork& work_;
   LaneCounters& counters_;
-  std::optional<OutgoingChunk> chunk_;
-  FrameHeaderBytes header_{};
-  std::size_t written_ = 0;  // of header and payload together
-  std::uint64_t total_ = 0;  // written since the start
+  std::vector<Frame> in_hand_;  // kMostFrames at most
+  std::size_t written_ = 0;     // of all that is in hand, headers and payloads
+  std::size_t bytes_ = 0;       // of all that is in hand
+  std::uint64_t total_ = 0;     // written since the start
+  std::uint64_t empty_at_ = 0;  // of total_, when the peer was last known to have acknowledged all
   std::uint64_t held_ = 0;
-  std::uint64_t unsent_ = 0;
+  bool dry_ = true;
   FlowRate rate_;
+  FlowSpeed speed_;
   std::optional<core::Error> error_;
 };
 

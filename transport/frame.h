@@ -22,8 +22,9 @@ enum class FrameKind : std::uint16_t {
   kAnnounce = 2,  // a message waits to be received; the payload says of what size and tag
   kRefuse = 3,    // the message will not be moved; the payload says why
   kOpened = 4,    // the first pieces of the operation may come; `transfer` says how many
+  kEarly = 5,     // a small chunk that leaves before the receiver has said that it is ready
 };
-inline constexpr FrameKind kLastFrameKind = FrameKind::kOpened;
+inline constexpr FrameKind kLastFrameKind = FrameKind::kEarly;
 
 struct FrameHeader {
   std::uint32_t epoch = 0;

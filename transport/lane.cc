@@ -72,6 +72,7 @@ class Lane::Impl {
   bool retry_parked();
   bool offer_work();
   void offer(Peer& peer);
+  void start(const Peer& peer, Flow& flow, const OutgoingChunk& chunk);
   bool settle();
   void settle(Peer& peer);
   bool keep(Peer& peer, Flow& flow, std::vector<FlowEnd>& ends);
@@ -173,7 +174,8 @@ bool Lane::Impl::offer_work() {
   return moved;
 }
 
-// One chunk for each flow that has room, as long as there are chunks.
+// One chunk for each flow that has room, as long as there are chunks. Where a flow drains at once
+// the network is no limit, and further flows would only cost packets and calls.
 void Lane::Impl::offer(Peer& peer) {
   peer.served = false;
   if (peer.flows.empty()) return;
@@ -199,9 +201,22 @@ void Lane::Impl::offer(Peer& peer) {
       return;
     }
     peer.served = true;
+    start(peer, flow, *chunk);
+    peer.first = index;
+    if (flow.drains_at_once()) return;
     peer.first = index + 1;
-    flow.start(*chunk);
   }
+}
+
+// With it leaves what may leave together with it.
+void Lane::Impl::start(const Peer& peer, Flow& flow, const OutgoingChunk& chunk) {
+  flow.start(chunk);
+  while (flow.takes_more() && work_.has_work(peer.rank) && !flow.leaves_next_to_others()) {
+    const auto more = work_.take(peer.rank);
+    if (!more) break;
+    flow.start(*more);
+  }
+  flow.push();
 }
 
 bool Lane::Impl::settle() {

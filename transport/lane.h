@@ -8,10 +8,12 @@
 // bytes are below half of that mark, so a slow flow never holds a chunk hostage. Near the end of
 // what there is to send it leaves chunks to faster flows, on whichever lanes of the process
 // (tail_guard.h), and is asked again within 1 ms. Flows that are not in use (peer_rates.h) take no
-// chunks, but receive. Header and payload leave in one sendmsg.
+// chunks, but receive. Header and payload leave in one sendmsg, small frames together with the next
+// chunk. Where the network is no limit (flow_speed.h) one flow takes several chunks at once, and
+// goes on before another one gets any.
 //
 // Receiving: up to 128 KiB a call into a scratch of the flow, or straight into place. In one turn
-// of the loop a flow sends at most one chunk or 1 MiB, and reads at most 512 KiB.
+// of the loop a flow sends at most 1 MiB, and reads at most 512 KiB.
 //
 // Idle: store the idle flag, look again whether anybody called wake(), then epoll_wait. wake() is
 // one atomic exchange, and an eventfd write only when the lane sleeps; whatever makes a chunk

@@ -35,6 +35,7 @@ std::vector<PeerRates::Entry>::iterator PeerRates::find(FlowKey flow) {
 }
 
 void PeerRates::publish(FlowKey flow, double rate, core::TimePoint last_busy) {
+  if (rate > 0) any_known_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   const auto entry = find(flow);
   if (entry == flows_.end()) return;

@@ -58,6 +58,9 @@ class PeerRates final {
 
   [[nodiscard]] PeerReport report() const;
 
+  /// False while no flow's rate has ever been known; needs no lock.
+  [[nodiscard]] bool any_known() const { return any_known_.load(std::memory_order_relaxed); }
+
   /// What one flow can do beside all in use. A flow whose rate is not known counts as the fastest.
   struct Comparison {
     double own = 0;
@@ -82,6 +85,7 @@ class PeerRates final {
   void learn(core::TimePoint now, const std::optional<double>& goodput);
   void share_out();
 
+  std::atomic<bool> any_known_{false};  // partner of nothing: a late look costs a chunk
   mutable std::mutex mutex_;
   std::optional<core::FlowCount> count_;
   core::GoodputMeter meter_;

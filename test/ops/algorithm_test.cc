@@ -147,13 +147,13 @@ TEST(AlgorithmTable, GathersSmallBlocksDirectly) {
   EXPECT_FALSE(gathers_to_reduce(4, 9));
 }
 
-TEST(AlgorithmTable, ChunksLieBetween32And256KiB) {
+TEST(AlgorithmTable, ChunksLieBetween32And253KiB) {
   EXPECT_EQ(default_chunk_bytes(0, 2, 4), 32U << 10);
   EXPECT_EQ(default_chunk_bytes(512U << 10, 2, 4), 64U << 10) << "one a flow";
   EXPECT_EQ(default_chunk_bytes(1U << 20, 2, 4), 64U << 10);
   EXPECT_EQ(default_chunk_bytes(4U << 20, 2, 4), 128U << 10) << "four a flow";
-  EXPECT_EQ(default_chunk_bytes(64U << 20, 2, 4), 256U << 10);
-  EXPECT_EQ(default_chunk_bytes(64U << 20, 0, 0), 256U << 10);
+  EXPECT_EQ(default_chunk_bytes(64U << 20, 2, 4), 253U << 10);
+  EXPECT_EQ(default_chunk_bytes(64U << 20, 0, 0), 253U << 10);
 }
 
 }  // namespace

@@ -8,6 +8,14 @@ namespace fasthorovod::ops {
 
 using transport::Arrival;
 
+namespace {
+
+bool is_chunk(const transport::FrameHeader& header) {
+  return header.kind == transport::FrameKind::kData || header.kind == transport::FrameKind::kEarly;
+}
+
+}  // namespace
+
 BoardNetwork::BoardNetwork(const Options& options)
     : options_(options), random_(options.seed), ranks_(static_cast<std::size_t>(options.size)) {
   for (int index = 0; index < options.size; ++index) {
@@ -105,7 +113,7 @@ bool BoardNetwork::write(Flow& flow) {
   const std::uint64_t piece = random_piece(std::min(room, payload.size() - written.size()));
   const auto begin = payload.begin() + static_cast<std::ptrdiff_t>(written.size());
   written.insert(written.end(), begin, begin + static_cast<std::ptrdiff_t>(piece));
-  if (flow.leaving->header.kind == transport::FrameKind::kData) from.bytes_sent += piece;
+  if (is_chunk(flow.leaving->header)) from.bytes_sent += piece;
   if (written.size() == payload.size()) {
     from.board->sent(flow.leaving->ticket);
     flow.leaving.reset();

@@ -211,6 +211,7 @@ Operation operation_of(const CollectiveSpec& spec, int rank, Bytes& buffer, std:
   operation.title = "operation " + std::to_string(sequence);
   operation.description = operation.title;
   operation.schedule = spec.algorithm->build(shape_of(spec, rank));
+  operation.early = spec.early && may_go_early(operation.schedule);
   operation.members.resize(static_cast<std::size_t>(spec.network.size));
   std::iota(operation.members.begin(), operation.members.end(), 0);
   operation.buffer = buffer;

@@ -20,6 +20,7 @@ struct CollectiveSpec {
   int root = 0;
   std::uint64_t chunk_bytes = 64;
   Door door = Door::kNamed;
+  bool early = false;  // chunks leave early where they may
   int blocks = 0;  // where ranks have blocks: how the elements are divided: evenly, unevenly, all
                    // on one rank
   bool any_bits = false;  // inputs are any_values(), not small_values()

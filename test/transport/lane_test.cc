@@ -65,6 +65,45 @@ TEST(Lane, ParksOneFlowWhileOthersGoOn) {
   EXPECT_TRUE(b.work.wait_received(21));
 }
 
+// All of it is read before the first frame parks.
+TEST(Lane, GoesOnBehindAParkedChunkWithWhatItHasRead) {
+  for (const Mode mode : {Mode::kInto, Mode::kAbsorb}) {
+    LaneNode node;
+    const auto peer = raw_flow(node, 1, SocketKind::kTcp);
+    node.work.park_from(2);
+    std::vector<std::byte> bytes;
+    for (std::uint64_t sequence = 1; sequence <= 4; ++sequence) {
+      const auto next = frame(sequence, 0, 10 * sequence + 1, mode);
+      bytes.insert(bytes.end(), next.begin(), next.end());
+    }
+    ASSERT_TRUE(write_all(peer, bytes));
+    ASSERT_TRUE(node.work.wait_parked(1));
+    EXPECT_EQ(node.work.received_count(), 1U);
+    node.work.park_from(4);
+    node.lane().wake();
+    ASSERT_TRUE(node.work.wait_parked(2));
+    EXPECT_EQ(node.work.received_count(), 3U);
+    node.work.park_from(5);
+    node.lane().wake();
+    EXPECT_TRUE(node.work.wait_received(4));
+  }
+}
+
+TEST(Lane, CarriesFramesOfAllSizesInTheirOrder) {
+  LaneNode node;
+  const auto peer = raw_flow(node, 1, SocketKind::kTcp);
+  std::vector<std::byte> expected;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const std::size_t size = i % 7 == 0 ? 0 : (i % 10) * 1000 + i % 3;
+    node.work.queue(1, 1, i, size, Mode::kInto);
+    const auto next = frame(1, i, size, Mode::kInto);
+    expected.insert(expected.end(), next.begin(), next.end());
+  }
+  node.lane().wake();
+  EXPECT_EQ(read_up_to(peer, expected.size()), expected);
+  EXPECT_TRUE(node.work.wait_sent(200));
+}
+
 TEST(Lane, SleepsWhileAFlowIsParked) {
   LaneNode node;
   const auto peer = raw_flow(node, 1, SocketKind::kTcp);
