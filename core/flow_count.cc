@@ -132,9 +132,12 @@ double FlowCount::best() const {
 }
 
 std::optional<int> FlowCount::more(int most) const {
-  const int flows = std::min(settled_ + std::max(1, settled_ / 4), most);
-  if (flows <= settled_ || knows(flows)) return std::nullopt;
-  return flows;
+  const int step = std::max(1, settled_ / 4);
+  for (const int added : {step, 2 * step}) {
+    const int flows = std::min(settled_ + added, most);
+    if (flows > settled_ && !knows(flows)) return flows;
+  }
+  return std::nullopt;
 }
 
 std::optional<int> FlowCount::fewer() const {

@@ -112,6 +112,12 @@ TEST(FlowCount, GrowsToTheLinkAndNoFurther) {
   EXPECT_GT(trial.efficiency(), 0.995);
 }
 
+TEST(FlowCount, GetsPastAFlowThatSharesTheWayOfAnother) {
+  Trial trial([](int flows) { return (flows < 5 ? flows : flows - 1) * 100 * kMega; });
+  trial.run(8s);
+  EXPECT_EQ(trial.count.in_use(), kMost);
+}
+
 TEST(FlowCount, GrowsByQuartersWhereThereAreMany) {
   Trial trial(capped(20 * kMega));
   trial.run(20s, 64);
@@ -232,7 +238,7 @@ TEST(FlowCount, TellsWhatItTried) {
   Trial trial(capped(250 * kMega));
   trial.run(15s);
   const auto& tried = trial.count.experience();
-  ASSERT_EQ(tried.size(), 3U);
+  ASSERT_EQ(tried.size(), 4U);
   EXPECT_EQ(tried[0].flows, 3);
   EXPECT_EQ(tried[1].flows, 4);
   EXPECT_EQ(tried[2].flows, 5);
