@@ -5,8 +5,8 @@
 //     more; else two more are tried, for the added one may share the way of another. So the number
 //     grows while each flow is limited by itself, and stops at the link.
 //   - One flow less is kept when the others carry as much, for each flow costs processor time. As a
-//     trial that fails costs goodput, it comes only after a pause, and ends as soon as it is clearly
-//     worse.
+//     trial that fails costs goodput, it comes only after a pause, and ends as soon as it is
+//     clearly worse.
 //   - What failed is not tried again until goodput has changed (a limit was set or lifted, others
 //     came or left), or half a minute has passed.
 //
