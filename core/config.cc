@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <utility>
 
 #include "core/lane_plan.h"
@@ -20,6 +21,7 @@ constexpr std::string_view kPrefix = "FASTHOROVOD_";
 struct Row {
   Setting setting;
   SettingParser parse;
+  std::span<const std::string_view> names{};  // where names are allowed: all of them
 };
 
 std::vector<Row> identity_rows() {
@@ -73,9 +75,12 @@ std::vector<Row> behaviour_rows() {
       {{"FASTHOROVOD_LANES", "", "1 to 16, or auto", "auto (1 and the auxiliaries)",
         "event loops that move this rank's data, each with flows of its own"},
        integer_or_auto_setting(&Config::lanes, 1, kMostLanes)},
-      {{"FASTHOROVOD_AUX", "", "0 to 16, or auto", "auto (0 to 2)",
+      {{"FASTHOROVOD_AUX", "", "0 to 16, or auto", "auto (0 to 4)",
         "how many of the lanes run in auxiliary processes"},
        integer_or_auto_setting(&Config::auxiliaries, 0, kMostAuxiliaries)},
+      {{"FASTHOROVOD_AUX_PINNING", "", "auto, none, or processors such as 4-7,12", "auto",
+        "on which cores auxiliaries run; auto binds them where cores are to spare"},
+       aux_pinning_setting(&Config::aux_pinning)},
       {{"FASTHOROVOD_FLOWS", "", "1 to 64, or auto", "auto (up to 8)",
         "TCP connections of a lane to a peer; auto finds how many to send on"},
        integer_or_auto_setting(&Config::flows, 1, kMostFlowsOfALane)},
@@ -91,6 +96,14 @@ std::vector<Row> behaviour_rows() {
       {{"FASTHOROVOD_SIMD", "", "auto, avx512, avx2, sse4 or scalar, as the processor has", "auto",
         "which instruction set reductions and codecs use; no bit of a result depends on it"},
        text_setting(&Config::simd)},
+      {{"FASTHOROVOD_ALLREDUCE", "", "auto, ring-allreduce, two-hop-allreduce or one-hop-allreduce",
+        "auto", "the algorithm of all-reduces between hosts; auto chooses by size"},
+       allreduce_setting(&Config::allreduce),
+       allreduce_algorithm_names()},
+      {{"FASTHOROVOD_DETERMINISTIC", "", "0 or 1", "0",
+        "1: nothing that is measured chooses an algorithm, so runs with the same ranks and sizes "
+        "get the same bits"},
+       flag_setting(&Config::deterministic)},
       {{"FASTHOROVOD_FUSION_THRESHOLD", "HOROVOD_FUSION_THRESHOLD", "0 to 17179869184 bytes",
         "67108864", "how much is fused into one operation at most; 0 turns fusion off"},
        integer_setting(&Config::fusion_threshold, 0, 17179869184)},
@@ -159,7 +172,10 @@ Status parse_row(const Row& row, const Environment& environment, ParsedConfig& p
     }
   }
   if (value == nullptr || row.parse(*value, parsed.config)) return {};
-  return bad_value(variable, *value, row.setting.allowed);
+  Error error = bad_value(variable, *value, row.setting.allowed);
+  const std::string_view nearest = nearest_name(*value, {row.names.begin(), row.names.end()});
+  if (!nearest.empty()) error.message += fmt::format("; did you mean {}?", nearest);
+  return error;
 }
 
 Error missing(std::string_view variable, std::string_view why) {
@@ -225,8 +241,8 @@ Status check_lanes(const Config& config) {
 void settle_data_plane(const Environment& environment, ParsedConfig& parsed) {
   Config& config = parsed.config;
   if (config.data_plane == DataPlane::kTcp) return;
-  for (const char* name :
-       {"FASTHOROVOD_LANES", "FASTHOROVOD_AUX", "FASTHOROVOD_FLOWS", "FASTHOROVOD_FLOW_RATE"}) {
+  for (const char* name : {"FASTHOROVOD_LANES", "FASTHOROVOD_AUX", "FASTHOROVOD_AUX_PINNING",
+                           "FASTHOROVOD_FLOWS", "FASTHOROVOD_FLOW_RATE"}) {
     if (!has(environment, name)) continue;
     parsed.warnings.push_back(
         fmt::format("{} means nothing where FASTHOROVOD_DATA_PLANE is mpi", name));

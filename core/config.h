@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/aux_cores.h"
+#include "core/cost_model.h"
 #include "core/log.h"
 #include "core/result.h"
 
@@ -56,12 +58,16 @@ struct Config {
   DataPlane data_plane = DataPlane::kTcp;  // DATA_PLANE
   std::optional<int> lanes;                // LANES: event loops of a rank; nothing: auto
   std::optional<int> auxiliaries;          // AUX: of those, in auxiliary processes; nothing: auto
+  AuxPinning aux_pinning;                  // AUX_PINNING: on which cores these run
   int cores = 0;                 // this process may use; 0: as the system says. No variable
   std::optional<int> flows;      // FLOWS: TCP connections of a lane to a peer
   BytesPerSecond flow_rate = 0;  // FLOW_RATE: of a flow to another host; 0 no limit
   std::string tcp_congestion;    // TCP_CONGESTION: of flows, by name; "" keeps the system's
   int arena_mb = 1024;           // ARENA_MB: MiB of shared memory at most
   std::string simd = "auto";     // SIMD: the instruction set of kernels, by name
+  std::optional<AllreduceAlgorithm> allreduce;   // ALLREDUCE: between hosts; nothing: auto
+  bool deterministic = false;                    // DETERMINISTIC: nothing measured chooses
+  std::optional<ProcessorCosts> processor;       // as measured here, if it was. No variable
   std::uint64_t fusion_threshold = 64ull << 20;  // FUSION_THRESHOLD: bytes; 0 turns fusion off
   std::uint32_t cache_capacity = 4096;           // CACHE_CAPACITY: requests; 0 turns it off
 

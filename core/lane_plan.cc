@@ -2,26 +2,39 @@
 
 #include <algorithm>
 
+#include "core/aux_cores.h"
+#include "core/placement_model.h"
+
 namespace fasthorovod::core {
 namespace {
 
-// The program's own threads, and those of its rank, want about so many.
-constexpr int kCoresOfARank = 4;
-// More did not pay where it was measured: one core drives several flows to the limit of a link.
-constexpr int kMostSpareAuxiliaries = 2;
+constexpr int kMostForAnyLink = 2;
+constexpr int kMostForALink = 4;  // the model counts no memory bandwidth, which ends some time
+
+int mbit(Goodput goodput) {
+  constexpr double kBytesInMbit = 125'000;
+  return static_cast<int>(std::clamp(goodput / kBytesInMbit, 1.0, double{kMostMbit}));
+}
 
 }  // namespace
 
-LaneWish lane_wish(const Config& config, int cores) {
+LaneWish lane_wish(const Config& config, int cores, const LaneCosts& costs) {
+  const LaneGoodputs goodputs = goodputs_of(costs, {});
   return {.lanes = config.lanes,
           .auxiliaries = config.auxiliaries,
           .flows = config.flows,
           .cores = config.cores > 0 ? config.cores : cores,
+          .lane_mbit = mbit(goodputs.own),
+          .auxiliary_mbit = mbit(goodputs.auxiliary),
           .data_plane = config.data_plane};
 }
 
-int spare_auxiliaries(int cores, int ranks_on_host) {
-  return std::clamp(cores / std::max(ranks_on_host, 1) - kCoresOfARank, 0, kMostSpareAuxiliaries);
+int spare_auxiliaries(const LaneWish& wish, int ranks_on_host) {
+  const int ranks = std::max(ranks_on_host, 1);
+  const int spare = std::max(wish.cores / ranks - kCoresOfARank, 0);
+  if (wish.link_mbit == 0) return std::min(spare, kMostForAnyLink);
+  return auxiliaries_to_fill(static_cast<double>(wish.link_mbit) / ranks, wish.lane_mbit,
+                             wish.auxiliary_mbit, std::min(spare, kMostForALink));
 }
 
 LanePlan plan_lanes(const LaneWish& wish, const LaneSurroundings& around) {
@@ -31,7 +44,7 @@ LanePlan plan_lanes(const LaneWish& wish, const LaneSurroundings& around) {
   } else if (around.peers_elsewhere) {
     // A lane that stays at home needs no staging of ordinary memory.
     const int others = wish.lanes.value_or(kMostLanes) - 1;
-    plan.auxiliaries = std::min(spare_auxiliaries(wish.cores, around.ranks_on_host), others);
+    plan.auxiliaries = std::min(spare_auxiliaries(wish, around.ranks_on_host), others);
   }
   plan.lanes = wish.lanes.value_or(std::min(1 + plan.auxiliaries, kMostLanes));
   plan.measures_flows = !wish.flows;

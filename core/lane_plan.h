@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/config.h"
+#include "core/lane_costs.h"
 
 namespace fasthorovod::core {
 
@@ -25,13 +26,21 @@ struct LaneWish {
   std::optional<int> auxiliaries = std::nullopt;  // 0 to kMostAuxiliaries
   std::optional<int> flows = std::nullopt;        // of a lane to a peer, 1 to kMostFlowsOfALane
   int cores = 0;                                  // that its process may use
-  DataPlane data_plane = DataPlane::kTcp;         // the same on all ranks, or they do not start
+  // Mbit/s, each way. What its link carries, 0 when that is not known; what its lane does, and what
+  // an auxiliary would add.
+  int link_mbit = 0;
+  int lane_mbit = 0;
+  int auxiliary_mbit = 0;
+  DataPlane data_plane = DataPlane::kTcp;  // the same on all ranks, or they do not start
 
   friend bool operator==(const LaneWish&, const LaneWish&) = default;
 };
 
-/// `cores`: how many the process may use, unless the configuration says.
-LaneWish lane_wish(const Config& config, int cores);
+inline constexpr int kMostMbit = 100'000'000;
+
+/// `cores`: how many the process may use, unless the configuration says. What lanes carry follows
+/// from `costs`.
+LaneWish lane_wish(const Config& config, int cores, const LaneCosts& costs = typical_costs());
 
 /// What a rank finds around it once all are known.
 struct LaneSurroundings {
@@ -57,8 +66,9 @@ struct LanePlan {
 };
 
 /// How many auxiliary processes a rank may have without taking cores from the program: none unless
-/// its share of the host's cores is more than a rank needs for itself.
-int spare_auxiliaries(int cores, int ranks_on_host);
+/// its share of the host's cores is more than a rank needs for itself. Where the link's rate is
+/// known, as many as fill the rank's part of it (placement_model.h), up to four; else up to two.
+int spare_auxiliaries(const LaneWish& wish, int ranks_on_host);
 
 /// `auto` means what can be spared, and none where all ranks share memory: lanes are idle there.
 LanePlan plan_lanes(const LaneWish& wish, const LaneSurroundings& around);

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/processor_list.h"
+
 namespace fasthorovod::core {
 
 namespace {
@@ -127,6 +129,20 @@ SettingParser text_setting(std::string Config::*field, std::function<bool(std::s
   };
 }
 
+SettingParser aux_pinning_setting(AuxPinning Config::*field) {
+  return [field](std::string_view text, Config& config) {
+    AuxPinning& pinning = config.*field;
+    if (text == "auto" || text == "none") {
+      pinning = {.kind = text == "auto" ? AuxPinning::Kind::kAuto : AuxPinning::Kind::kNone};
+      return true;
+    }
+    auto processors = parse_processor_list(text);
+    if (!processors) return false;
+    pinning = {.kind = AuxPinning::Kind::kList, .processors = *std::move(processors)};
+    return true;
+  };
+}
+
 SettingParser rate_setting(BytesPerSecond Config::*field) {
   return [field](std::string_view text, Config& config) {
     const auto rate = parse_rate(text);
@@ -144,6 +160,13 @@ SettingParser data_plane_setting(DataPlane Config::*field) {
       return true;
     }
     return false;
+  };
+}
+
+SettingParser allreduce_setting(std::optional<AllreduceAlgorithm> Config::*field) {
+  return [field](std::string_view text, Config& config) {
+    config.*field = parse_allreduce_algorithm(text);
+    return (config.*field).has_value() || text == "auto";
   };
 }
 

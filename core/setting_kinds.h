@@ -60,8 +60,12 @@ SettingParser flag_setting(bool Config::*field);
 SettingParser text_setting(std::string Config::*field);
 SettingParser text_setting(std::string Config::*field, std::function<bool(std::string_view)> test);
 
+/// "auto", "none", or a list of processors.
+SettingParser aux_pinning_setting(AuxPinning Config::*field);
+
 SettingParser rate_setting(BytesPerSecond Config::*field);
 SettingParser data_plane_setting(DataPlane Config::*field);
+SettingParser allreduce_setting(std::optional<AllreduceAlgorithm> Config::*field);
 SettingParser log_level_setting(LogLevel Config::*field);
 
 }  // namespace fasthorovod::core

@@ -10,10 +10,12 @@
 #include "ops/algorithms/direct_gather.h"
 #include "ops/algorithms/direct_scatter.h"
 #include "ops/algorithms/dissemination_barrier.h"
+#include "ops/algorithms/one_hop_allreduce.h"
 #include "ops/algorithms/pairwise_alltoall.h"
 #include "ops/algorithms/ring_allgather.h"
 #include "ops/algorithms/ring_allreduce.h"
 #include "ops/algorithms/ring_reduce_scatter.h"
+#include "ops/algorithms/two_hop_allreduce.h"
 
 namespace fasthorovod::ops {
 namespace {
@@ -54,12 +56,18 @@ constexpr std::array kTable = {
     Algorithm{"ring-allreduce", OrderedKind::kAllreduce,
               "Sums along a ring and passes the result round once more; moves the fewest bytes.",
               any_shape, ring_allreduce},
+    Algorithm{"two-hop-allreduce", OrderedKind::kAllreduce,
+              "Sends shares straight to their owners, which add up and answer all.", any_shape,
+              two_hop_allreduce, false, two_hop_scratch},
+    Algorithm{"one-hop-allreduce", OrderedKind::kAllreduce,
+              "Sends everything to all ranks, and each adds up; for small buffers.", any_shape,
+              one_hop_allreduce, false, one_hop_scratch},
     Algorithm{"ring-allgather", OrderedKind::kAllgather,
               "Passes every rank's block once round a ring; blocks may differ in size.",
               has_a_block_a_rank, ring_allgather},
     Algorithm{"direct-allgather", OrderedKind::kAllgather,
-              "Sends every block straight to all ranks; for small blocks, and small all-reduces.",
-              has_a_block_a_rank, direct_allgather},
+              "Sends every block straight to all ranks; for small blocks.", has_a_block_a_rank,
+              direct_allgather},
     Algorithm{"chain-broadcast", OrderedKind::kBroadcast,
               "Passes chunks along a chain of ranks that starts at the root; for large buffers.",
               has_root, chain_broadcast},
@@ -96,10 +104,10 @@ std::uint64_t largest_block(const Shape& shape) {
   return largest == shape.block_elements.end() ? 0 : *largest * shape.element_bytes;
 }
 
-std::string_view name_for(OrderedKind kind, const Shape& shape) {
+std::string_view name_for(OrderedKind kind, const Shape& shape, const core::AllreducePlan& plan) {
   switch (kind) {
     case OrderedKind::kAllreduce:
-      return "ring-allreduce";
+      return core::to_string(plan.choose(shape.bytes(), shape.size));
     case OrderedKind::kAllgather:
       return largest_block(shape) <= direct_bytes(shape.size) ? "direct-allgather"
                                                               : "ring-allgather";
@@ -147,14 +155,28 @@ const Algorithm* find_algorithm(std::string_view name) {
   return row == kTable.end() ? nullptr : row;
 }
 
-const Algorithm& choose(OrderedKind kind, const Shape& shape) {
-  return *find_algorithm(name_for(kind, shape));
+const Algorithm& choose(OrderedKind kind, const Shape& shape, const core::AllreducePlan& plan) {
+  return *find_algorithm(name_for(kind, shape, plan));
 }
 
-const Algorithm& choose(OpKind op, const Shape& shape) { return choose(kind_of(op), shape); }
+const Algorithm& choose(OpKind op, const Shape& shape, const core::AllreducePlan& plan) {
+  return choose(kind_of(op), shape, plan);
+}
 
-bool gathers_to_reduce(std::uint64_t bytes, int size) {
-  return size > 1 && bytes > 0 && bytes <= direct_bytes(size);
+std::uint64_t scratch_bytes(const Algorithm& algorithm, const Shape& shape) {
+  return algorithm.scratch_bytes == nullptr ? 0 : algorithm.scratch_bytes(shape);
+}
+
+std::uint64_t chunk_bytes(const Algorithm& algorithm, const Shape& shape, int flows) {
+  if (algorithm.scratch_bytes == nullptr || shape.size <= 2) {
+    return default_chunk_bytes(shape.bytes(), shape.size, flows);
+  }
+  Shape first = shape;  // whose part is the largest: all cut alike
+  first.rank = 0;
+  const int peers = shape.size - 1;
+  const auto flows_a_peer = static_cast<std::uint64_t>((flows + peers - 1) / peers);
+  const std::uint64_t part = algorithm.scratch_bytes(first) / static_cast<std::uint64_t>(peers);
+  return std::clamp(part / flows_a_peer, kMiddleChunk, kLargestChunk);
 }
 
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/cost_model.h"
 #include "core/request.h"
 #include "ops/ordered.h"
 #include "ops/schedule.h"
@@ -18,7 +19,8 @@ struct Algorithm {
   std::string_view purpose;  // one sentence
   bool (*supports)(const Shape&) = nullptr;
   Schedule (*build)(const Shape&) = nullptr;
-  bool has_source = false;  // sends come from memory of their own
+  bool has_source = false;                                 // sends come from memory of their own
+  std::uint64_t (*scratch_bytes)(const Shape&) = nullptr;  // that its sums need; null: none
 };
 
 std::span<const Algorithm> algorithm_table();
@@ -27,13 +29,13 @@ std::span<const Algorithm> algorithm_table();
 const Algorithm* find_algorithm(std::string_view name);
 
 /// The algorithm all ranks use for this operation; depends on nothing that differs between them.
-const Algorithm& choose(OrderedKind kind, const Shape& shape);
+/// All-reduces are by the plan, which all ranks have alike.
+const Algorithm& choose(OrderedKind kind, const Shape& shape, const core::AllreducePlan& plan);
 /// The same for the named door. What moves nothing gets the barrier.
-const Algorithm& choose(core::OpKind op, const Shape& shape);
+const Algorithm& choose(core::OpKind op, const Shape& shape, const core::AllreducePlan& plan);
 
-/// Whether ranks that share no host all-reduce so many bytes by gathering all vectors everywhere,
-/// each rank then adding them up: one hop.
-bool gathers_to_reduce(std::uint64_t bytes, int size);
+/// Bytes of scratch that it needs.
+std::uint64_t scratch_bytes(const Algorithm& algorithm, const Shape& shape);
 
 /// Shape::chunk_bytes for an operation over `bytes` among `size` ranks when no two ranks share more
 /// than `flows` flows: between 32 KiB and 253 KiB (a chunk stays in the L2 cache). Up to 64 KiB a
@@ -41,5 +43,9 @@ bool gathers_to_reduce(std::uint64_t bytes, int size);
 /// packets counts as much as its bytes. Above, four as long as they have 64 KiB or more: on a slow
 /// network flows end together only if there are chunks to even them out.
 std::uint64_t default_chunk_bytes(std::uint64_t bytes, int size, int flows);
+
+/// The same for an all-reduce by that algorithm. Where a rank sends to several others at once, it
+/// uses as many flows in all with fewer to each: so chunks are larger, between 64 KiB and 256 KiB.
+std::uint64_t chunk_bytes(const Algorithm& algorithm, const Shape& shape, int flows);
 
 }  // namespace fasthorovod::ops

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "transport/aux_lane.h"
+#include "transport/aux_pinning.h"
 #include "transport/aux_pool.h"
 
 namespace fasthorovod::ops {
@@ -32,7 +33,11 @@ core::Result<std::unique_ptr<Auxiliaries>> Auxiliaries::take(int count) {
 }
 
 core::Result<std::unique_ptr<Auxiliaries>> Auxiliaries::lease(const core::Config& config) {
-  auto taken = take(config.auxiliaries.value_or(0));
+  const int count = config.auxiliaries.value_or(0);
+  if (core::Status can = transport::check_pinning(config.aux_pinning, count); !can) {
+    return std::move(can).error();
+  }
+  auto taken = take(count);
   if (!taken) return refused(config, std::move(taken).error());
   return taken;
 }
@@ -50,6 +55,13 @@ Auxiliaries::Auxiliaries(std::vector<transport::AuxProcessPtr> processes)
 
 Auxiliaries::~Auxiliaries() {
   for (auto& process : idle_) transport::AuxPool::of_process().give_back(std::move(process));
+}
+
+void Auxiliaries::pin(const core::AuxPinning& pinning, const transport::ControlPlane& control,
+                      core::Log& log) {
+  claims_ = transport::pin(
+      idle_, pinning,
+      {.interface = control.interface(), .ranks_on_host = control.ranks_on_machine()}, log);
 }
 
 core::Status Auxiliaries::start_lanes(SharedMemory& memory, transport::ChunkWork& work, Hooks hooks,

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/aux_cores.h"
 #include "core/config.h"
 #include "core/lane_plan.h"
 #include "core/log.h"
@@ -18,6 +19,8 @@
 #include "transport/aux_process.h"
 #include "transport/aux_server.h"
 #include "transport/chunk_work.h"
+#include "transport/control_plane.h"
+#include "transport/core_claim.h"
 #include "transport/lane_place.h"
 
 namespace fasthorovod::ops {
@@ -32,13 +35,18 @@ class Auxiliaries final {
   };
 
   /// As many as the settings ask for; null when they ask for none, or leave the choice.
-  /// kUnavailable when they can not be had.
+  /// kUnavailable when they can not be had, kInvalidArgument when they can not run where they are
+  /// to.
   static core::Result<std::unique_ptr<Auxiliaries>> lease(const core::Config& config);
   /// As many as the plan chose; null when those are none, or can not be had, which is logged.
   static std::unique_ptr<Auxiliaries> lease_chosen(const core::LanePlan& plan, core::Log& log);
   ~Auxiliaries();
   Auxiliaries(const Auxiliaries&) = delete;
   Auxiliaries& operator=(const Auxiliaries&) = delete;
+
+  /// Puts them on cores of their own, as far as the setting and the host allow. Once, before
+  /// start_lanes().
+  void pin(const core::AuxPinning& pinning, const transport::ControlPlane& control, core::Log& log);
 
   /// Adds a lane for each. Once; `memory`, `work` and this outlive them, and what the hooks refer
   /// to outlives stop_serving(). What lies in the memory is not copied for them.
@@ -55,6 +63,7 @@ class Auxiliaries final {
   static core::Result<std::unique_ptr<Auxiliaries>> take(int count);
   explicit Auxiliaries(std::vector<transport::AuxProcessPtr> processes);
 
+  std::vector<transport::CoreClaim> claims_;    // of the cores they run on
   std::vector<transport::AuxProcessPtr> idle_;  // leased, without a lane
   std::unique_ptr<transport::AuxServer> server_;
 };

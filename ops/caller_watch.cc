@@ -17,6 +17,11 @@ constexpr std::chrono::microseconds kWithCores{20};
 constexpr std::chrono::microseconds kInVain{3};
 constexpr int kSleepsInARow = 2;
 constexpr int kWaitsWithoutSleep = 4;
+// A yield that took less gave the core to nobody: who is waited for may wait for this core all the
+// same, where the system shares out cores by sessions first. After so many of them in a wait only a
+// sleep helps.
+constexpr std::chrono::nanoseconds kShortYield{800};
+constexpr int kShortYields = 20;
 // A yield that took longer gave the core to a program that has nothing to do with the answer. For
 // some time nothing is yielded then: a sleeper gets its core back as soon as it is rung.
 constexpr std::chrono::microseconds kLongYield{500};
@@ -39,10 +44,11 @@ bool sleep_now() {
   return false;
 }
 
-void yield(core::TimePoint now) {
+core::Duration yield(core::TimePoint now) {
   (void)::sched_yield();
   const core::TimePoint after = core::Clock::now();
   if (after - now > kLongYield) keeps_core_until.store(after + kUnyielding, kRelaxed);
+  return after - now;
 }
 
 }  // namespace
@@ -54,6 +60,7 @@ bool CallerWatch::wait() {
   const core::TimePoint now = core::Clock::now();
   if (!began_) {
     began_ = now;
+    short_yields_ = 0;
     note_wait();
   }
   const core::Duration waited = now - *began_;
@@ -68,8 +75,8 @@ bool CallerWatch::wait() {
     return true;
   }
   if (keeps_core) return sleep_now();
-  yield(now);
-  return true;
+  if (yield(now) < kShortYield) ++short_yields_;
+  return has_core || short_yields_ < kShortYields || sleep_now();
 }
 
 }  // namespace fasthorovod::ops

@@ -29,6 +29,7 @@ class CallerWatch final {
  private:
   const core::Duration spin_;
   std::optional<core::TimePoint> began_;
+  int short_yields_ = 0;  // since then
 };
 
 }  // namespace fasthorovod::ops

@@ -54,7 +54,18 @@ void ChunkBoard::Impl::sent(const ChunkTicket& ticket) {
   if (ControlFrames::owns(ticket)) return control_.sent(ticket);
   ScheduleRunner* runner = flights_.find(ticket.operation);
   if (runner == nullptr) return;
+  add_up(lock, *runner, runner->due_with_send(ticket.transfer));
   settle(lock, *runner, runner->sent(ticket.transfer));
+}
+
+// The operation stays alive: it can not be done before the transfer that made the sum due is
+// counted.
+void ChunkBoard::Impl::add_up(std::unique_lock<std::mutex>& lock, const ScheduleRunner& runner,
+                              std::optional<std::uint32_t> sum) {
+  if (!sum) return;
+  lock.unlock();
+  runner.add_up(*sum);
+  lock.lock();
 }
 
 // Tells the operation's owner of pieces that are over, and then perhaps that all is.
@@ -119,6 +130,7 @@ void ChunkBoard::Impl::received(const ChunkTicket& ticket) {
   std::unique_lock lock(mutex_);
   ScheduleRunner* runner = flights_.find(ticket.operation);
   if (runner == nullptr) return;
+  add_up(lock, *runner, runner->due_with_receive(ticket.transfer));
   bool runnable = false;
   const std::vector<std::uint32_t> over =
       runner->received(ticket.transfer, [&](int peer, std::uint32_t send) {

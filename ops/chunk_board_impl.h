@@ -106,6 +106,8 @@ class ChunkBoard::Impl {
   void opened_received(const ControlFrame& frame);
   std::optional<core::Error> peer_opened(const ControlFrame& frame);
   [[nodiscard]] bool is_dropped(const transport::FrameHeader& header) const;
+  static void add_up(std::unique_lock<std::mutex>& lock, const ScheduleRunner& runner,
+                     std::optional<std::uint32_t> sum);
   void settle(std::unique_lock<std::mutex>& lock, ScheduleRunner& runner,
               const std::vector<std::uint32_t>& over);
   std::optional<Ended> finished(const ScheduleRunner& runner);

@@ -105,6 +105,12 @@ core::Status CollectiveJob::prepare_allreduce(BufferPool& pool, bool inside_host
   return {};
 }
 
+void CollectiveJob::find_scratch(BufferPool& pool, std::size_t bytes) {
+  if (bytes == 0 || !scratch_.empty()) return;
+  pooled_scratch_ = pool.acquire(bytes);
+  scratch_ = pooled_scratch_.first(bytes);
+}
+
 core::Status CollectiveJob::prepare_broadcast() {
   if (entries_.size() != 1 || entries_.front() == nullptr) {
     return core::Error{core::ErrorCode::kInternal,
@@ -175,6 +181,7 @@ void CollectiveJob::finish() {
 void CollectiveJob::release(BufferPool& pool) {
   if (coded_) coded_->release(pool);
   pool.release(std::move(pooled_));
+  pool.release(std::move(pooled_scratch_));
 }
 
 }  // namespace fasthorovod::ops

@@ -34,6 +34,10 @@ class CollectiveJob final {
   /// all-reduce. An error belongs to this rank alone (no memory for a result).
   core::Status prepare(BufferPool& pool, compression::ResidualStore& residuals, bool inside_hosts);
 
+  /// After prepare(): finds the scratch of the algorithm; once. May throw std::bad_alloc.
+  void find_scratch(BufferPool& pool, std::size_t bytes);
+  [[nodiscard]] std::span<std::byte> scratch() const { return scratch_; }
+
   /// After prepare(): the part of an operation with a codec; null without one.
   [[nodiscard]] CodedJob* coded() const { return coded_.get(); }
 
@@ -43,7 +47,7 @@ class CollectiveJob final {
   /// Copies out. Only after the schedule ran to its end.
   void finish();
 
-  /// Gives a pooled buffer back.
+  /// Gives pooled memory back.
   void release(BufferPool& pool);
 
   [[nodiscard]] std::span<std::byte> buffer() const { return coded_ ? coded_->buffer() : buffer_; }
@@ -75,6 +79,8 @@ class CollectiveJob final {
   std::span<std::byte> buffer_;
   std::span<const std::byte> input_;  // empty: the buffer
   BufferPool::Buffer pooled_;
+  std::span<std::byte> scratch_;
+  BufferPool::Buffer pooled_scratch_;
   std::vector<std::uint64_t> block_elements_;  // all-gather: each rank's part
   std::unique_ptr<CodedJob> coded_;
 };

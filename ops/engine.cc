@@ -8,6 +8,7 @@
 #include "compression/instruction_set.h"
 #include "ops/engine_impl.h"
 #include "ops/lane_places.h"
+#include "ops/processor_costs.h"
 #include "ops/submission_check.h"
 
 namespace fasthorovod::ops {
@@ -102,6 +103,15 @@ LaneReport EngineImpl::lane_report() const {
 
 namespace {
 
+// Rank 0 makes the plan for all-reduces. Whether there are several hosts it does not know yet.
+core::Config with_processor_costs(core::Config config) {
+  const bool chooses = !config.allreduce && !config.deterministic;
+  if (config.rank == 0 && config.size > 1 && chooses && !config.processor) {
+    config.processor = measure_processor_costs();
+  }
+  return config;
+}
+
 // Leases what was asked for before `connect` meets the ranks: who can not have it counts as absent.
 template <typename Connect>
 core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, core::Log& log,
@@ -113,9 +123,10 @@ core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, c
   if (!mpi) return std::move(mpi).error();
   auto auxiliaries = Auxiliaries::lease(config);
   if (!auxiliaries) return std::move(auxiliaries).error();
-  core::Result<std::unique_ptr<ControlPlane>> control = connect();
+  core::Result<std::unique_ptr<ControlPlane>> control = connect(with_processor_costs(config));
   if (!control) return std::move(control).error();
   if (!config.auxiliaries) *auxiliaries = Auxiliaries::lease_chosen((*control)->lane_plan(), log);
+  if (*auxiliaries != nullptr) (*auxiliaries)->pin(config.aux_pinning, **control, log);
   std::unique_ptr<SharedMemory> memory;
   if (*auxiliaries != nullptr || SharedMemory::has_mates((*control)->world())) {
     auto made = SharedMemory::make(**control, config.arena_mb);
@@ -125,6 +136,8 @@ core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, c
   auto engine = std::make_unique<EngineImpl>(*std::move(control), std::move(memory),
                                              *std::move(auxiliaries), config, log);
   if (core::Status launched = engine->launch(*mpi); !launched) return std::move(launched).error();
+  const int ranks = engine->world().size;
+  log.debug("all-reduces between hosts: " + describe(engine->allreduce_plan(), ranks));
   return std::unique_ptr<Engine>(std::move(engine));
 }
 
@@ -132,13 +145,16 @@ core::Result<std::unique_ptr<Engine>> start_engine(const core::Config& config, c
 
 core::Result<std::unique_ptr<Engine>> Engine::start(const core::Config& config, std::uint32_t epoch,
                                                     core::Log& log) {
-  return start_engine(config, log, [&] { return ControlPlane::connect(config, epoch, log); });
+  return start_engine(config, log, [&](const core::Config& whole) {
+    return ControlPlane::connect(whole, epoch, log);
+  });
 }
 
 core::Result<std::unique_ptr<Engine>> Engine::start(const core::Config& config, std::uint32_t epoch,
                                                     core::Log& log, transport::Meeting meeting) {
-  return start_engine(
-      config, log, [&] { return ControlPlane::connect(config, epoch, log, std::move(meeting)); });
+  return start_engine(config, log, [&](const core::Config& whole) {
+    return ControlPlane::connect(whole, epoch, log, std::move(meeting));
+  });
 }
 
 }  // namespace fasthorovod::ops

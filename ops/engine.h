@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/config.h"
+#include "core/cost_model.h"
 #include "core/lane_plan.h"
 #include "core/log.h"
 #include "core/request.h"
@@ -146,6 +147,10 @@ class Engine {
   [[nodiscard]] virtual EngineStatistics statistics() const = 0;
 
   [[nodiscard]] virtual LaneReport lane_report() const = 0;
+
+  /// By what all ranks of the world choose the algorithm of an all-reduce, and the figures behind
+  /// it: the same on all ranks, from the start on.
+  [[nodiscard]] virtual const core::AllreducePlan& allreduce_plan() const = 0;
 
   /// Fails what is pending with kShutdown, says goodbye to the other ranks, joins the threads, and
   /// waits for callers to leave run(). Idempotent.

@@ -60,7 +60,8 @@ class EngineImpl final : public Engine {
                [this](int peer) { return control_->flows_with(peer); }),
         hosts_(make_host_path()),
         routes_(world_, board_, hosts_.get()),
-        executor_(world_, flows_, board_, routes_, pending_, worker_, executor_hooks()),
+        executor_(world_, flows_, control_->allreduce_plan(), board_, routes_, pending_, worker_,
+                  executor_hooks()),
         sets_(world_),
         negotiator_(world_, config, pending_, sets_, executor_, log_, negotiator_hooks()),
         arbiter_(world_, arbiter_hooks()),
@@ -68,7 +69,8 @@ class EngineImpl final : public Engine {
         groups_(world_),
         deadlines_(
             [this](core::TimePoint when) { control_->post([this, when] { wake_at(when); }); }),
-        ordered_(world_, flows_, groups_, board_, routes_, worker_, deadlines_, door_hooks()),
+        ordered_(world_, flows_, control_->allreduce_plan(), groups_, board_, routes_, worker_,
+                 deadlines_, door_hooks()),
         messages_(world_, flows_, groups_, board_, worker_, deadlines_, message_hooks()) {}
 
   ~EngineImpl() override {
@@ -112,6 +114,9 @@ class EngineImpl final : public Engine {
   core::Result<std::shared_ptr<std::byte>> shared_memory(std::size_t bytes) override;
   [[nodiscard]] EngineStatistics statistics() const override;
   [[nodiscard]] LaneReport lane_report() const override;
+  [[nodiscard]] const core::AllreducePlan& allreduce_plan() const override {
+    return control_->allreduce_plan();
+  }
   void shutdown() override;
 
  private:

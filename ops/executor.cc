@@ -22,10 +22,12 @@ int answer(const core::PlanItem& item) {
 
 }  // namespace
 
-Executor::Executor(const core::World& world, int flows, ChunkBoard& board, Routes& routes,
-                   PendingTable& pending, Worker& worker, Hooks hooks)
+Executor::Executor(const core::World& world, int flows, const core::AllreducePlan& allreduces,
+                   ChunkBoard& board, Routes& routes, PendingTable& pending, Worker& worker,
+                   Hooks hooks)
     : world_(world),
       flows_(flows),
+      allreduces_(allreduces),
       board_(board),
       routes_(routes),
       pending_(pending),
@@ -100,15 +102,15 @@ bool Executor::start(const JobPtr& job, bool alone) {
     finish(job, item.error ? *item.error : failed_ ? core::Status(*failed_) : core::Status());
     return true;
   }
+  Plan plan;
   core::Status ready;
   try {
-    const bool inside_hosts = routes_.inside_hosts(OrderedKind::kAllreduce, job->group().members);
-    ready = job->prepare(pool_, residuals_, inside_hosts);
+    ready = prepare(*job, plan);
   } catch (const std::bad_alloc&) {
     ready = core::Error{core::ErrorCode::kUnavailable,
                         job->title() + ": no memory for the fused buffer"};
   }
-  if (ready) return transfer(job, alone);
+  if (ready) return transfer(job, plan, alone);
   // The others run this item and count on us: without a buffer there is no way to take part, so all
   // must hear of it.
   core::Error error = std::move(ready).error();
@@ -116,6 +118,19 @@ bool Executor::start(const JobPtr& job, bool alone) {
   hooks_.failed(error);
   finish(job, error);
   return true;
+}
+
+core::Status Executor::prepare(CollectiveJob& job, Plan& plan) {
+  const bool inside_hosts = routes_.inside_hosts(OrderedKind::kAllreduce, job.group().members);
+  core::Status ready = job.prepare(pool_, residuals_, inside_hosts);
+  if (!ready || job.coded() != nullptr) return ready;
+  plan.shape = job.shape(flows_);
+  plan.algorithm = &choose(job.item().op, plan.shape, allreduces_);
+  if (job.item().op == OpKind::kAllreduce) {
+    plan.shape.chunk_bytes = chunk_bytes(*plan.algorithm, plan.shape, flows_);
+  }
+  if (!inside_hosts) job.find_scratch(pool_, scratch_bytes(*plan.algorithm, plan.shape));
+  return ready;
 }
 
 Operation Executor::operation_of(const JobPtr& job) {
@@ -129,6 +144,7 @@ Operation Executor::operation_of(const JobPtr& job) {
   operation.description = job->title();
   operation.members = job->group().members;
   operation.buffer = job->buffer();
+  operation.scratch = job->scratch();
   operation.type = item.type;
   operation.reduction = item.reduction;
   operation.done = [this, job](core::Status status) {
@@ -140,13 +156,12 @@ Operation Executor::operation_of(const JobPtr& job) {
   return operation;
 }
 
-bool Executor::transfer(const JobPtr& job, bool alone) {
+bool Executor::transfer(const JobPtr& job, const Plan& plan, bool alone) {
   if (job->coded() != nullptr) {
     exchange_coded(job);
     return true;
   }
-  const Shape shape = job->shape(flows_);
-  const Routes::Start how{choose(job->item().op, shape), shape, job->input(), alone};
+  const Routes::Start how{*plan.algorithm, plan.shape, job->input(), alone};
   const bool started = routes_.start(operation_of(job), how, [this](int rank) { meet(rank); });
   if (started) count(*job);
   return started;

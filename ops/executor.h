@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "compression/residual_store.h"
+#include "core/cost_model.h"
 #include "core/plan.h"
 #include "core/result.h"
 #include "core/world.h"
@@ -46,8 +47,9 @@ class Executor final {
     std::function<void()> idle;  // the last item that was handed over is done
   };
 
-  Executor(const core::World& world, int flows, ChunkBoard& board, Routes& routes,
-           PendingTable& pending, Worker& worker, Hooks hooks);
+  /// `allreduces` is the plan of the world.
+  Executor(const core::World& world, int flows, const core::AllreducePlan& allreduces,
+           ChunkBoard& board, Routes& routes, PendingTable& pending, Worker& worker, Hooks hooks);
 
   /// Takes an item over. Any thread; the items of a group are executed in the order of these calls.
   /// This rank is in `group`, which is the item's, or the item moves nothing.
@@ -85,11 +87,18 @@ class Executor final {
     std::uint64_t started = 0;
   };
 
+  // How an item without a codec moves.
+  struct Plan {
+    Shape shape;
+    const Algorithm* algorithm = nullptr;
+  };
+
   void start_what_fits();
   void start_what_fits(core::GroupId group);
+  [[nodiscard]] core::Status prepare(CollectiveJob& job, Plan& plan);
   [[nodiscard]] bool may_start(const Queue& queue) const;
   [[nodiscard]] bool start(const JobPtr& job, bool alone);
-  [[nodiscard]] bool transfer(const JobPtr& job, bool alone);
+  [[nodiscard]] bool transfer(const JobPtr& job, const Plan& plan, bool alone);
   [[nodiscard]] Operation operation_of(const JobPtr& job);
   void exchange_coded(const JobPtr& job);
   void piece_over(const JobPtr& job, std::uint32_t piece);
@@ -99,6 +108,7 @@ class Executor final {
 
   const core::World& world_;
   const int flows_;
+  const core::AllreducePlan& allreduces_;
   ChunkBoard& board_;
   Routes& routes_;
   PendingTable& pending_;

@@ -81,7 +81,7 @@ HostLayout lay_out(std::vector<std::vector<int>> hosts, int position, std::uint6
   layout.hosts = std::move(hosts);
   layout.element_bytes = element_bytes;
   layout.bytes = elements * element_bytes;
-  layout.stripes = count_stripes(layout.hosts);
+  layout.stripes = layout.is_small() ? 1 : count_stripes(layout.hosts);
   find_self(layout, position);
   layout.piece_bytes = piece_bytes_of(layout, largest_area);
   const std::uint64_t pieces = (layout.bytes + layout.piece_bytes - 1) / layout.piece_bytes;

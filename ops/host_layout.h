@@ -20,6 +20,10 @@ namespace fasthorovod::ops {
 /// Pieces of one operation that can be under way at a time.
 inline constexpr std::uint32_t kHostSlots = 4;
 
+/// At most that many bytes on one host are reduced by all of its ranks: the additions cost less
+/// than to wait for each other a second time.
+inline constexpr std::uint64_t kSmallBytes = 32U << 10;
+
 struct HostLayout {
   std::vector<std::vector<int>> hosts;  // positions in the group, by host; no host is empty
   int host = 0;                         // this rank's, an index of `hosts`
@@ -46,6 +50,8 @@ struct HostLayout {
   [[nodiscard]] bool owns(int stripe) const;
   /// True when there are other hosts.
   [[nodiscard]] bool crosses() const { return hosts.size() > 1; }
+  /// True when all of its ranks reduce all of it, in one stripe.
+  [[nodiscard]] bool is_small() const { return !crosses() && bytes <= kSmallBytes; }
 };
 
 /// The layout as the rank at `position` sees it; `hosts` names each position of the group once, in

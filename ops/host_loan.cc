@@ -1,7 +1,5 @@
 #include "ops/host_loan.h"
 
-#include "ops/host_stripes.h"
-
 namespace fasthorovod::ops {
 namespace {
 
@@ -24,10 +22,9 @@ bool HostLoan::fits(std::uint64_t bytes, std::uint64_t arena_bytes) const {
 
 HostLoan loan_of(const HostOperation& operation, std::span<const std::byte> arena) {
   HostLoan loan;
-  if (is_small(operation.layout)) return loan;
+  if (operation.layout.is_small()) return loan;
   loan.input = offset_in(arena, operation.input);
-  const std::uint64_t outputs = operation.layout.bytes * operation.layout.hosts[0].size();
-  if (!operation.layout.crosses() && outputs >= operation.least_lent_output) {
+  if (!operation.layout.crosses() && operation.output_leaves_caches()) {
     loan.output = offset_in(arena, operation.output);
   }
   return loan;

@@ -4,14 +4,27 @@ namespace fasthorovod::ops {
 
 HostMate::HostMate(const HostSeat& seat) : seat_(seat), table_(seat.arena) {}
 
+void HostMate::begin_next() {
+  state_ = State::kAbsent;
+  searched_ = std::numeric_limits<std::uint64_t>::max();
+}
+
+// Where it was the last time is where it often is again, and saves a search.
+std::optional<HostSighting> HostMate::find(const HostKey& key) {
+  if (sighting_.entry != nullptr) {
+    if (auto sighting = HostTable::find_in(*sighting_.entry, key)) return sighting;
+  }
+  const std::uint64_t publications = table_.publications();
+  if (publications == searched_) return std::nullopt;
+  searched_ = publications;
+  return table_.find(key);
+}
+
 HostMate::State HostMate::look(const HostKey& key, std::uint32_t fingerprint,
                                const HostLayout& layout) {
   if (state_ == State::kGone || state_ == State::kFailed) return state_;
   if (state_ == State::kAbsent) {
-    const std::uint64_t publications = table_.publications();
-    if (publications == searched_) return state_;
-    searched_ = publications;
-    const std::optional<HostSighting> sighting = table_.find(key);
+    const std::optional<HostSighting> sighting = find(key);
     if (!sighting) return state_;
     sighting_ = *sighting;
     state_ = first_state(fingerprint, layout);

@@ -30,6 +30,9 @@ class HostMate final {
 
   explicit HostMate(const HostSeat& seat);
 
+  /// The next operation with the same layout: the mate is absent again.
+  void begin_next();
+
   /// Looks again; the state before and now may differ.
   State look(const HostKey& key, std::uint32_t fingerprint, const HostLayout& layout);
 
@@ -51,6 +54,7 @@ class HostMate final {
   [[nodiscard]] bool still_lends() const noexcept;
 
  private:
+  [[nodiscard]] std::optional<HostSighting> find(const HostKey& key);
   [[nodiscard]] State first_state(std::uint32_t fingerprint, const HostLayout& layout) const;
   [[nodiscard]] const std::byte* lent(std::uint64_t offset) const {
     return offset == HostLoan::kNothing ? nullptr : seat_.arena.data() + offset;

@@ -21,6 +21,24 @@ namespace fasthorovod::ops {
 /// that mates have read would cost more than the copy into the area.
 inline constexpr std::uint64_t kLeastLentOutput = std::uint64_t{64} << 20;
 
+/// What small operations of a kind have in common: of one group, which says who its members are,
+/// and so the layout, too. With these they have the same description.
+struct HostKind {
+  std::uint32_t group = 0;  // as on the wire
+  std::uint64_t bytes = 0;
+  core::DataType type = core::DataType::kUint8;
+  core::Reduction reduction = core::Reduction::kSum;
+  friend bool operator==(const HostKind&, const HostKind&) = default;
+};
+
+/// One of them. Input and output as of HostOperation.
+struct HostCall {
+  std::uint64_t sequence = 0;
+  std::uint32_t fingerprint = 0;
+  std::span<const std::byte> input;
+  std::span<std::byte> output;
+};
+
 /// Input, output and area are lent until `done`; the area goes back to the team by itself.
 struct HostOperation {
   std::uint32_t group = 0;  // as on the wire
@@ -37,6 +55,12 @@ struct HostOperation {
   std::span<std::byte> area;                          // HostTeam::reserve(layout.area_bytes())
   std::uint64_t least_lent_output = kLeastLentOutput;
   std::function<void(core::Status)> done;  // exactly once, on the team's thread; must be quick
+
+  [[nodiscard]] bool output_leaves_caches() const {
+    return layout.bytes * layout.hosts[static_cast<std::size_t>(layout.host)].size() >=
+           least_lent_output;
+  }
+  [[nodiscard]] HostKind kind() const { return {group, layout.bytes, type, reduction}; }
 };
 
 }  // namespace fasthorovod::ops

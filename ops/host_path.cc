@@ -50,24 +50,36 @@ bool HostPath::is_one_host(const core::World& world, const std::vector<int>& mem
                              [&](int rank) { return host_of(rank) == host_of(members.front()); });
 }
 
+// False: there is no shared memory for it.
+bool HostPath::begin(const HostKind& kind, const HostCall& call,
+                     const std::function<Operation()>& whole) {
+  if (team_.begin_again(kind, call)) return true;
+  HostOperation inside = inside_half(whole(), call.input);
+  inside.area = team_.reserve(inside.layout.area_bytes(), door_of(kind.group), true);
+  if (inside.area.empty()) return false;
+  team_.begin(std::move(inside));
+  return true;
+}
+
 // Ranks that agree need no board. Those that do not agree do not get on with it, and then it starts
 // there, too.
-HostPath::Run HostPath::run(const Operation& operation, std::span<const std::byte> input,
+HostPath::Run HostPath::run(const HostKind& kind, const HostCall& call,
+                            const std::function<Operation()>& whole,
                             const std::atomic<bool>& wanted, core::TimePoint until,
                             core::Status& outcome) {
-  HostOperation inside = inside_half(operation, input);
-  inside.area = team_.reserve(inside.layout.area_bytes(), operation.door(), true);
-  if (inside.area.empty()) return Run::kNoSpace;
-  const std::span<std::byte> area = inside.area;
-  team_.begin(std::move(inside));
+  if (!begin(kind, call, whole)) return Run::kNoSpace;
   if (std::optional<core::Status> status = team_.drive(wanted, until)) {
-    board_.pass(operation.group, operation.sequence);
+    board_.pass(kind.group, call.sequence);
     outcome = *std::move(status);
     return Run::kOver;
   }
-  const Key key{operation.group, operation.sequence};
-  start_outside(operation, layout_of(operation), area, [](int) {});
-  team_.hand_over([this, key](const core::Status& status) { inside_ended(key, status); });
+  const Key key{kind.group, call.sequence};
+  Operation operation = whole();
+  std::string title = operation.title;
+  const HostLayout layout = layout_of(operation);
+  start_outside(std::move(operation), layout, team_.driven_area(), [](int) {});
+  team_.hand_over(std::move(title),
+                  [this, key](const core::Status& status) { inside_ended(key, status); });
   repeat_failure(key);
   return Run::kGoesOn;
 }

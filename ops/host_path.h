@@ -59,12 +59,14 @@ class HostPath final {
     kGoesOn,   // as after start()
   };
   /// Runs an all-reduce on one host in the calling thread, as far as mates keep up: then neither
-  /// the board nor the team's thread hears of it, and nobody else is told. Takes operation.done
-  /// only when it goes on. It is alone in its group, and no other thread starts anything meanwhile.
-  /// `wanted` and `until` as HostTeam::drive takes them; `outcome` is set when it is over.
-  [[nodiscard]] Run run(const Operation& operation, std::span<const std::byte> input,
-                        const std::atomic<bool>& wanted, core::TimePoint until,
-                        core::Status& outcome);
+  /// the board nor the team's thread hears of it, and nobody else is told. It is alone in its
+  /// group, and no other thread starts anything meanwhile. `whole` makes all that start() takes,
+  /// where that is needed: at the first operation of a kind, and when this one goes on, which alone
+  /// takes its `done`. `wanted` and `until` as HostTeam::drive takes them; `outcome` is set when it
+  /// is over.
+  [[nodiscard]] Run run(const HostKind& kind, const HostCall& call,
+                        const std::function<Operation()>& whole, const std::atomic<bool>& wanted,
+                        core::TimePoint until, core::Status& outcome);
   /// Whether run() can do it: all members (world ranks by position) share one host.
   [[nodiscard]] static bool is_one_host(const core::World& world, const std::vector<int>& members);
   /// Wakes who is in run(). Any thread.
@@ -102,6 +104,8 @@ class HostPath final {
   [[nodiscard]] HostLayout layout_of(const Operation& operation) const;
   [[nodiscard]] HostOperation inside_half(const Operation& operation,
                                           std::span<const std::byte> input);
+  [[nodiscard]] bool begin(const HostKind& kind, const HostCall& call,
+                           const std::function<Operation()>& whole);
   void start_outside(Operation operation, const HostLayout& layout, std::span<std::byte> area,
                      const std::function<void(int)>& meet);
   void start_inside(HostOperation inside);

@@ -5,16 +5,28 @@
 #include <cstring>
 #include <utility>
 
+#include "ops/copy_past_caches.h"
 #include "ops/host_stripes.h"
 #include "ops/reduce.h"
 
 namespace fasthorovod::ops {
+
+namespace {
+
+// Of two ranks, either copies out half of its output, to lines that the other one has just read and
+// that are still in caches. More ranks find fewer of them there.
+constexpr std::size_t kLeastRanksPastCaches = 3;
+
+}  // namespace
 
 HostRunner::HostRunner(HostOperation operation, HostTable& table, std::uint64_t area_offset,
                        const std::vector<HostSeat>& seats)
     : operation_(std::move(operation)),
       table_(table),
       loan_(loan_of(operation_, seats[static_cast<std::size_t>(operation_.layout.place)].arena)),
+      past_caches_(!operation_.layout.crosses() && seats.size() >= kLeastRanksPastCaches &&
+                   operation_.output_leaves_caches()),
+      one_meeting_(operation_.layout.is_small() && operation_.layout.pieces == 1),
       entry_(table.publish({{operation_.group, operation_.sequence},
                             operation_.fingerprint,
                             area_offset,
@@ -32,6 +44,21 @@ HostRunner::HostRunner(HostOperation operation, HostTable& table, std::uint64_t 
   for (std::size_t place = 0; place < mates_.size(); ++place) {
     if (static_cast<int>(place) != operation_.layout.place) others_.push_back(&mates_[place]);
   }
+}
+
+void HostRunner::begin_next(const HostCall& call) {
+  operation_.sequence = call.sequence;
+  operation_.fingerprint = call.fingerprint;
+  operation_.input = call.input;
+  operation_.output = call.output;
+  operation_.done = nullptr;
+  table_.publish_next(*entry_, key(), call.fingerprint);
+  for (HostMate* mate : others_) mate->begin_next();
+  in_.restart();
+  sum_.restart();
+  out_.restart();
+  final_pieces_ = 0;
+  introduced_ = all_here_ = ended_ = false;
 }
 
 void HostRunner::look(HostNews& news) {
@@ -70,8 +97,9 @@ void HostRunner::look_at_mates(HostNews& news) {
 
 void HostRunner::end(core::Status status, HostNews& news) {
   ended_ = true;
+  outcome_ = status;
   ring(news);
-  news.ends.push_back({std::move(operation_.done), std::move(status)});
+  if (operation_.done) news.ends.push_back({std::move(operation_.done), std::move(status)});
 }
 
 // Publishes one thing that has become true; false when there is none.
@@ -91,12 +119,12 @@ bool HostRunner::settle(HostNews& news) {
     return true;
   }
   if (final_pieces_ < sum_.piece() && transferred(final_pieces_)) {
-    publish(&HostSlot::out, final_pieces_, news);
+    if (!one_meeting_) publish(&HostSlot::out, final_pieces_, news);
     ++final_pieces_;
     return true;
   }
   if (!out_.over() && out_.piece_is_through()) {
-    publish(&HostSlot::copied, out_.piece(), news);
+    if (!one_meeting_) publish(&HostSlot::copied, out_.piece(), news);
     out_.go_on();
     return true;
   }
@@ -172,7 +200,9 @@ void HostRunner::copy_out(const HostBlock& block, std::uint64_t in_buffer,
     const HostMate& mate = mate_of(block.stripe);
     from = mate.output() != nullptr ? mate.output() + in_buffer : mate.area() + in_area;
   }
-  std::memcpy(operation_.output.data() + in_buffer, from, block.bytes);
+  std::byte* const to = operation_.output.data() + in_buffer;
+  if (past_caches_) return copy_past_caches(to, from, block.bytes);
+  std::memcpy(to, from, block.bytes);
 }
 
 const std::byte* HostRunner::source(std::size_t place, std::uint64_t in_buffer,
@@ -298,7 +328,7 @@ bool HostRunner::is_through(const HostMate& mate) const {
   const std::uint32_t last = std::max(operation_.layout.pieces, 1U) - 1;
   const std::uint32_t slots = std::max(operation_.layout.slots, 1U);
   return mate.reached(&HostSlot::summed, last, slots) &&
-         mate.reached(&HostSlot::copied, last, slots);
+         (one_meeting_ || mate.reached(&HostSlot::copied, last, slots));
 }
 
 // Who has not begun holds up all others, and who has not copied in holds up their sums.
@@ -356,7 +386,7 @@ int HostRunner::place_of(int stripe) const {
 
 // For what this rank has reduced, and not the lanes.
 bool HostRunner::mates_read_area() const {
-  return !operation_.layout.crosses() && !is_small(operation_.layout) && !loan_.lends_output();
+  return !operation_.layout.crosses() && !operation_.layout.is_small() && !loan_.lends_output();
 }
 
 const HostMate& HostRunner::mate_of(int stripe) const {

@@ -18,7 +18,8 @@
 // last one.
 //
 // A small operation on one host (host_stripes.h) is one meeting instead of two: each rank copies in
-// all, and reduces all of it once the others have, straight into its output.
+// all, and reduces all of it once the others have, straight into its output. Of one that is one
+// piece nobody asks who has copied out.
 //
 // A rank that ended needs nothing more of its mates, but they may still read its area and its
 // counters. So its entry and its area stay until each mate has not begun, has failed or has
@@ -63,6 +64,13 @@ struct HostNews {
   [[nodiscard]] bool empty() const {
     return bells.empty() && disagreements.empty() && gates.empty() && ends.empty();
   }
+  /// Keeps the memory.
+  void clear() {
+    bells.clear();
+    disagreements.clear();
+    gates.clear();
+    ends.clear();
+  }
 };
 
 struct HostStep {
@@ -80,6 +88,12 @@ class HostRunner final {
   HostRunner(const HostRunner&) = delete;
   HostRunner& operator=(const HostRunner&) = delete;
 
+  /// Whether begin_next() can follow: it is small, has ended well, and nobody looks at it any more.
+  [[nodiscard]] bool can_begin_next() const { return one_meeting_ && outcome_ && releasable(); }
+  /// Publishes the next operation of this kind in the same entry and area, as a new runner would.
+  /// It has the title of the last one, and no `done`, until tell_end().
+  void begin_next(const HostCall& call);
+
   /// Looks at the mates, and publishes what is true by now.
   void look(HostNews& news);
   /// The next step that can run.
@@ -92,14 +106,20 @@ class HostRunner final {
   void piece_done(std::uint32_t piece);
   /// No lane touches the area any more, however the operation ended on the chunk board.
   void transfers_ended() { transfers_ended_ = true; }
-  /// What hears of its end instead of the operation's `done`; it has not ended.
-  void tell_end(std::function<void(core::Status)> done) { operation_.done = std::move(done); }
+  /// What hears of its end instead of the operation's `done`, and what it is called from now on; it
+  /// has not ended.
+  void tell_end(std::string title, std::function<void(core::Status)> done) {
+    operation_.title = std::move(title);
+    operation_.done = std::move(done);
+  }
   /// The operation ends with `error` at the next look(), unless it has ended before.
   void fail(const core::Error& error);
 
   [[nodiscard]] const HostOperation& operation() const { return operation_; }
   [[nodiscard]] HostKey key() const { return {operation_.group, operation_.sequence}; }
   [[nodiscard]] bool ended() const { return ended_; }
+  /// Once it has ended.
+  [[nodiscard]] const core::Status& outcome() const { return outcome_; }
   /// Ended, and nobody looks at its entry and its area any more.
   [[nodiscard]] bool releasable() const;
   /// World ranks on this host that it waits for.
@@ -114,6 +134,7 @@ class HostRunner final {
   using Counter = std::atomic<std::uint32_t> HostSlot::*;
 
   void look_at_mates(HostNews& news);
+  void settle_sums(HostNews& news);
   void end(core::Status status, HostNews& news);
   bool settle(HostNews& news);
   void publish(Counter counter, std::uint32_t piece, HostNews& news);
@@ -141,6 +162,8 @@ class HostRunner final {
   HostOperation operation_;  // without `done` once it has ended
   HostTable& table_;
   const HostLoan loan_;
+  const bool past_caches_;  // what is copied out
+  const bool one_meeting_;  // small, and in one piece
   HostEntry* const entry_;
   std::vector<HostMate> mates_;  // by place; this rank's own is never looked at
   std::vector<HostMate*> others_;
@@ -157,6 +180,7 @@ class HostRunner final {
   bool spoiled_ = false;  // a mate failed while its loan was read: this can only fail, too
   std::optional<core::Error> failure_;
   bool ended_ = false;
+  core::Status outcome_;
 };
 
 }  // namespace fasthorovod::ops

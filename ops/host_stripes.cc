@@ -15,19 +15,17 @@ std::vector<int> stripes_of(const HostLayout& layout, Predicate predicate) {
 
 }  // namespace
 
-bool is_small(const HostLayout& layout) { return !layout.crosses() && layout.bytes <= kSmallBytes; }
-
 std::vector<int> stripes_to_copy_in(const HostLayout& layout) {
-  return stripes_of(layout, [&](int stripe) { return is_small(layout) || !layout.owns(stripe); });
+  return stripes_of(layout, [&](int stripe) { return layout.is_small() || !layout.owns(stripe); });
 }
 
 std::vector<int> stripes_to_reduce(const HostLayout& layout) {
-  return stripes_of(layout, [&](int stripe) { return is_small(layout) || layout.owns(stripe); });
+  return stripes_of(layout, [&](int stripe) { return layout.is_small() || layout.owns(stripe); });
 }
 
 std::vector<int> stripes_to_copy_out(const HostLayout& layout) {
   return stripes_of(layout, [&](int stripe) {
-    return !is_small(layout) && (layout.crosses() || !layout.owns(stripe));
+    return !layout.is_small() && (layout.crosses() || !layout.owns(stripe));
   });
 }
 

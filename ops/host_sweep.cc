@@ -21,6 +21,7 @@ HostBlock HostSweep::block(std::size_t index) const {
 void HostSweep::took(const HostBlock& block) {
   const auto stripe = std::ranges::find(stripes_, block.stripe);
   taken_[static_cast<std::size_t>(stripe - stripes_.begin())] += block.bytes;
+  left_ -= block.bytes;
 }
 
 void HostSweep::go_on() {
@@ -28,11 +29,18 @@ void HostSweep::go_on() {
   enter_piece();
 }
 
+void HostSweep::restart() {
+  piece_ = 0;
+  enter_piece();
+}
+
 void HostSweep::enter_piece() {
   std::ranges::fill(taken_, 0);
+  left_ = 0;
   if (over()) return;
   for (std::size_t i = 0; i < stripes_.size(); ++i) {
     bytes_[i] = layout_.stripe(piece_, stripes_[i]).bytes;
+    left_ += bytes_[i];
   }
 }
 

@@ -43,8 +43,9 @@ class HostSweep final {
   /// That block, which next() returned, is done.
   void took(const HostBlock& block);
 
-  [[nodiscard]] bool piece_is_through() const { return taken_ == bytes_; }
+  [[nodiscard]] bool piece_is_through() const { return left_ == 0; }
   void go_on();  // to the next piece
+  void restart();
 
  private:
   [[nodiscard]] HostBlock block(std::size_t index) const;
@@ -55,6 +56,7 @@ class HostSweep final {
   std::uint32_t piece_ = 0;
   std::vector<std::uint64_t> bytes_;  // of each of the stripes, in this piece
   std::vector<std::uint64_t> taken_;
+  std::uint64_t left_ = 0;  // in all of them
 };
 
 }  // namespace fasthorovod::ops

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::uint64_t kPhases = 4;
+constexpr auto kRelease = std::memory_order_release;
 
 std::uint64_t phase_of(std::uint64_t state) { return state % kPhases; }
 std::uint64_t publication_of(std::uint64_t state) { return state / kPhases; }
@@ -24,6 +25,7 @@ std::uint64_t tag_of(const HostKey& key) {
 struct HostTable::Memory {
   HostBell bell;
   std::atomic<std::uint64_t> publications;
+  std::atomic<std::uint64_t> used;  // the first so many entries were ever used
   std::array<std::atomic<std::uint64_t>, kEntries> tags;  // of the keys, so that a search is short
   std::array<HostEntry, kEntries> entries;
 };
@@ -59,17 +61,8 @@ HostEntry* HostTable::publish(const HostNotice& notice) {
   };
   const auto entry = std::ranges::find_if(memory_->entries, is_free);
   if (entry == memory_->entries.end()) return nullptr;
-  // Not before the state says that the entry is empty.
-  constexpr auto kRelease = std::memory_order_release;
-  for (HostSlot& slot : entry->slots) {
-    slot.in.store(0, kRelease);
-    slot.summed.store(0, kRelease);
-    slot.out.store(0, kRelease);
-    slot.copied.store(0, kRelease);
-  }
-  entry->sequence.store(notice.key.sequence, kRelease);
-  entry->group.store(notice.key.group, kRelease);
-  entry->fingerprint.store(notice.fingerprint, kRelease);
+  const auto used = static_cast<std::uint64_t>(entry - memory_->entries.begin()) + 1;
+  if (used > memory_->used.load()) memory_->used.store(used);
   entry->area.store(notice.area, kRelease);
   entry->input.store(notice.loan.input, kRelease);
   entry->output.store(notice.loan.output, kRelease);
@@ -77,12 +70,33 @@ HostEntry* HostTable::publish(const HostNotice& notice) {
   std::memcpy(words.data(), notice.description.data(),
               std::min(HostEntry::kDescription, notice.description.size()));
   for (std::size_t i = 0; i < words.size(); ++i) entry->description[i].store(words[i], kRelease);
-  const std::uint64_t publication = publication_of(entry->state.load()) + 1;
-  entry->state.store(publication * kPhases + HostEntry::kRunning);
-  memory_->tags[static_cast<std::size_t>(entry - memory_->entries.begin())].store(
-      tag_of(notice.key));
-  memory_->publications.fetch_add(1);
+  show(*entry, notice.key, notice.fingerprint);
   return &*entry;
+}
+
+void HostTable::publish_next(HostEntry& entry, const HostKey& key, std::uint32_t fingerprint) {
+  // What follows is stored after it: who sees any of that finds the entry empty.
+  entry.state.store(publication_of(entry.state.load()) * kPhases + HostEntry::kEmpty, kRelease);
+  show(entry, key, fingerprint);
+}
+
+// The rest of the entry stands; its state says that it is empty.
+void HostTable::show(HostEntry& entry, const HostKey& key, std::uint32_t fingerprint) {
+  for (HostSlot& slot : entry.slots) {
+    slot.in.store(0, kRelease);
+    slot.summed.store(0, kRelease);
+    slot.out.store(0, kRelease);
+    slot.copied.store(0, kRelease);
+  }
+  entry.sequence.store(key.sequence, kRelease);
+  entry.group.store(key.group, kRelease);
+  entry.fingerprint.store(fingerprint, kRelease);
+  const std::uint64_t publication = publication_of(entry.state.load()) + 1;
+  entry.state.store(publication * kPhases + HostEntry::kRunning, kRelease);
+  memory_->tags[static_cast<std::size_t>(&entry - memory_->entries.data())].store(tag_of(key),
+                                                                                  kRelease);
+  // Who is about to sleep looks at this: a store that the bell's promise rests on.
+  memory_->publications.fetch_add(1);
 }
 
 void HostTable::fail(HostEntry& entry) {
@@ -99,23 +113,28 @@ std::uint64_t HostTable::publications() const { return memory_->publications.loa
 
 std::optional<HostSighting> HostTable::find(const HostKey& key) const {
   const std::uint64_t tag = tag_of(key);
-  for (std::size_t i = 0; i < kEntries; ++i) {
+  const std::size_t used = std::min<std::uint64_t>(memory_->used.load(), kEntries);
+  for (std::size_t i = 0; i < used; ++i) {
     if (memory_->tags[i].load() != tag) continue;
-    const HostEntry& entry = memory_->entries[i];
-    const std::uint64_t state = entry.state.load();
-    HostSighting sighting{&entry,
-                          publication_of(state),
-                          entry.fingerprint.load(),
-                          entry.area.load(),
-                          {entry.input.load(), entry.output.load()}};
-    const HostKey found{entry.group.load(), entry.sequence.load()};
-    // Still there after its fields were read, so they were one operation's.
-    const HostSighting::Now now = sighting.now();
-    if (now == HostSighting::Now::kGone || found != key) continue;
-    sighting.failed = now == HostSighting::Now::kFailed;
-    return sighting;
+    if (const auto sighting = find_in(memory_->entries[i], key)) return sighting;
   }
   return std::nullopt;
+}
+
+std::optional<HostSighting> HostTable::find_in(const HostEntry& entry, const HostKey& key) {
+  const std::uint64_t state = entry.state.load();
+  const HostKey found{entry.group.load(), entry.sequence.load()};
+  if (found != key) return std::nullopt;
+  HostSighting sighting{&entry,
+                        publication_of(state),
+                        entry.fingerprint.load(),
+                        entry.area.load(),
+                        {entry.input.load(), entry.output.load()}};
+  // Still there after its fields were read, so they were one operation's.
+  const HostSighting::Now now = sighting.now();
+  if (now == HostSighting::Now::kGone) return std::nullopt;
+  sighting.failed = now == HostSighting::Now::kFailed;
+  return sighting;
 }
 
 HostBell& HostTable::bell() const { return memory_->bell; }

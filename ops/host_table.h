@@ -96,6 +96,9 @@ class HostTable final {
 
   /// Null when all entries are taken.
   HostEntry* publish(const HostNotice& notice);
+  /// Publishes another operation in an entry of which no mate needs anything any more. The rest of
+  /// the entry stays: area, description and loan.
+  void publish_next(HostEntry& entry, const HostKey& key, std::uint32_t fingerprint);
   /// Says that this rank touches nobody's area for that operation any more.
   static void fail(HostEntry& entry);
   /// Takes an entry back.
@@ -104,11 +107,16 @@ class HostTable final {
   /// How often entries were published so far: while it stays the same, find() finds nothing new.
   [[nodiscard]] std::uint64_t publications() const;
   [[nodiscard]] std::optional<HostSighting> find(const HostKey& key) const;
+  /// The operation, if it is in that entry.
+  [[nodiscard]] static std::optional<HostSighting> find_in(const HostEntry& entry,
+                                                           const HostKey& key);
 
   [[nodiscard]] HostBell& bell() const;
 
  private:
   struct Memory;
+  void show(HostEntry& entry, const HostKey& key, std::uint32_t fingerprint);
+
   Memory* memory_;
 };
 

@@ -26,6 +26,9 @@ namespace {
 
 // No layout asks for more, but for hosts of very many ranks.
 constexpr std::size_t kLargestLayout = std::size_t{32} << 20;
+// Small operations of which a caller keeps what it has made: two of a kind, since mates may still
+// look at the last one when the next begins.
+constexpr std::size_t kKept = 8;
 
 }  // namespace
 
@@ -46,8 +49,10 @@ class HostTeam::Impl {
   void give_back(std::span<std::byte> area) { areas_.release(area); }
   void start(HostOperation operation);
   void begin(HostOperation operation);
+  bool begin_again(const HostKind& kind, const HostCall& call);
+  std::span<std::byte> driven_area() const { return driven_.front().operation().area; }
   std::optional<core::Status> drive(const std::atomic<bool>& wanted, core::TimePoint until);
-  void hand_over(std::function<void(core::Status)> done);
+  void hand_over(std::string title, std::function<void(core::Status)> done);
   void nudge() { table_.bell().ring(); }
   void stop(const Error& error);
   std::optional<ChunkBoard::Wait> waiting() const;
@@ -74,8 +79,9 @@ class HostTeam::Impl {
   void run();
   bool work(std::unique_lock<std::mutex>& lock);
   std::optional<HostStep> choose(HostNews& news, HostRunner*& runner);
-  bool release_what_is_over(std::list<HostRunner>& runners);
-  bool release_spent();
+  bool release_what_is_over(std::list<HostRunner>& runners, std::size_t kept);
+  bool release_spent(std::size_t kept);
+  void note_who_dozes();
   void tell(const HostNews& news, bool space) const;
   void wake_thread();
   bool has_use_for_bell() const;
@@ -104,8 +110,8 @@ class HostTeam::Impl {
 
   // What callers run. Who drives owns the one in driven_; the lock guards that it is there.
   std::list<HostRunner> driven_;
-  bool may_doze_ = false;  // the bell is its driver's
-  std::optional<core::Status> outcome_;
+  HostNews driven_news_;               // kept for the memory that it has
+  bool may_doze_ = false;              // the bell is its driver's
   std::atomic<bool> stopping_{false};  // with over_; partner: drive()
   std::list<HostRunner> spent_;        // over, but mates may still look at them
   bool space_wanted_ = false;          // somebody found no room since spent_ were released
@@ -131,7 +137,7 @@ std::span<std::byte> HostTeam::Impl::reserve(std::size_t bytes, Door door, bool 
   if (!area.empty()) return area;
   const std::lock_guard lock(mutex_);
   const bool wanted = std::exchange(space_wanted_, true);
-  if (release_spent()) {
+  if (release_spent(0)) {
     const std::span<std::byte> found = areas_.reserve(bytes, door, alone);
     if (!found.empty()) {
       space_wanted_ = wanted;
@@ -188,8 +194,8 @@ bool HostTeam::Impl::work(std::unique_lock<std::mutex>& lock) {
   HostNews news;
   HostRunner* runner = nullptr;
   const std::optional<HostStep> step = choose(news, runner);
-  bool space = release_what_is_over(runners_);
-  if (space_wanted_ && release_spent()) {
+  bool space = release_what_is_over(runners_, 0);
+  if (space_wanted_ && release_spent(0)) {
     space_wanted_ = false;
     space = true;
   }
@@ -220,13 +226,20 @@ std::optional<HostStep> HostTeam::Impl::choose(HostNews& news, HostRunner*& chos
   return std::nullopt;
 }
 
-bool HostTeam::Impl::release_what_is_over(std::list<HostRunner>& runners) {
+// The last few small ones are kept.
+bool HostTeam::Impl::release_what_is_over(std::list<HostRunner>& runners, std::size_t kept) {
+  const auto is_small = [](const HostRunner& runner) {
+    return runner.operation().layout.is_small();
+  };
+  auto small = static_cast<std::size_t>(std::ranges::count_if(runners, is_small));
   bool space = false;
   for (auto runner = runners.begin(); runner != runners.end();) {
-    if (!runner->releasable()) {
+    const bool is_kept = is_small(*runner) && small <= kept;
+    if (is_kept || !runner->releasable()) {
       ++runner;
       continue;
     }
+    if (is_small(*runner)) --small;
     runner->retire();
     areas_.release(runner->operation().area);
     runner = runners.erase(runner);
@@ -235,10 +248,10 @@ bool HostTeam::Impl::release_what_is_over(std::list<HostRunner>& runners) {
   return space;
 }
 
-bool HostTeam::Impl::release_spent() {
+bool HostTeam::Impl::release_spent(std::size_t kept) {
   HostNews none;  // what is over has nothing to tell
   for (HostRunner& runner : spent_) runner.look(none);
-  return release_what_is_over(spent_);
+  return release_what_is_over(spent_, kept);
 }
 
 void HostTeam::Impl::tell(const HostNews& news, bool space) const {
@@ -282,15 +295,33 @@ void HostTeam::Impl::begin(HostOperation operation) {
   bool space = false;
   {
     const std::lock_guard lock(mutex_);
-    space = release_spent() && std::exchange(space_wanted_, false);
-    may_doze_ = !thread_.joinable() || (parked_ && !has_use_for_bell());
-    outcome_.reset();
-    operation.done = [this](const core::Status& status) { outcome_ = status; };
+    space = release_spent(space_wanted_ ? 0 : kKept) && std::exchange(space_wanted_, false);
+    note_who_dozes();
+    operation.done = nullptr;
     const std::uint64_t offset = offset_of(operation.area);
     const std::vector<HostSeat> seats = seats_of(operation);
     driven_.emplace_back(std::move(operation), table_, offset, seats);
   }
   if (space) hooks_.space();
+}
+
+bool HostTeam::Impl::begin_again(const HostKind& kind, const HostCall& call) {
+  const std::lock_guard lock(mutex_);
+  if (space_wanted_) return false;
+  for (auto runner = spent_.begin(); runner != spent_.end(); ++runner) {
+    if (runner->operation().kind() != kind) continue;
+    runner->look(driven_news_);  // what is over has nothing to tell
+    if (!runner->can_begin_next()) continue;
+    runner->begin_next(call);
+    driven_.splice(driven_.end(), spent_, runner);
+    note_who_dozes();
+    return true;
+  }
+  return false;
+}
+
+void HostTeam::Impl::note_who_dozes() {
+  may_doze_ = !thread_.joinable() || (parked_ && !has_use_for_bell());
 }
 
 std::optional<core::Status> HostTeam::Impl::drive(const std::atomic<bool>& wanted,
@@ -308,22 +339,23 @@ std::optional<core::Status> HostTeam::Impl::drive(const std::atomic<bool>& wante
   const std::lock_guard lock(mutex_);
   spent_.splice(spent_.end(), driven_);
   if (over_) called_.notify_all();
-  return std::exchange(outcome_, std::nullopt);
+  return runner.outcome();
 }
 
 // Whether anything has happened.
 bool HostTeam::Impl::advance(HostRunner& runner) {
-  HostNews news;
+  HostNews& news = driven_news_;
   runner.look(news);
   const std::optional<HostStep> step = runner.next();
   if (!step && news.empty()) return false;
   tell(news, false);
+  news.clear();
   steps_.fetch_add(1, std::memory_order_relaxed);
   if (!step) return true;
   runner.run(*step);
-  HostNews outcome;
-  runner.ran(*step, outcome);
-  tell(outcome, false);
+  runner.ran(*step, news);
+  tell(news, false);
+  news.clear();
   return true;
 }
 
@@ -342,12 +374,12 @@ bool HostTeam::Impl::doze(HostRunner& runner, const std::atomic<bool>& wanted,
   return true;
 }
 
-void HostTeam::Impl::hand_over(std::function<void(core::Status)> done) {
+void HostTeam::Impl::hand_over(std::string title, std::function<void(core::Status)> done) {
   HostNews news;
   {
     const std::lock_guard lock(mutex_);
     HostRunner& runner = driven_.front();
-    runner.tell_end(std::move(done));
+    runner.tell_end(std::move(title), std::move(done));
     if (over_) {
       runner.fail(*over_);
       runner.look(news);
@@ -426,12 +458,16 @@ std::span<std::byte> HostTeam::reserve(std::size_t bytes, Door door, bool alone)
 void HostTeam::give_back(std::span<std::byte> area) { impl_->give_back(area); }
 void HostTeam::start(HostOperation operation) { impl_->start(std::move(operation)); }
 void HostTeam::begin(HostOperation operation) { impl_->begin(std::move(operation)); }
+bool HostTeam::begin_again(const HostKind& kind, const HostCall& call) {
+  return impl_->begin_again(kind, call);
+}
+std::span<std::byte> HostTeam::driven_area() const { return impl_->driven_area(); }
 std::optional<core::Status> HostTeam::drive(const std::atomic<bool>& wanted,
                                             core::TimePoint until) {
   return impl_->drive(wanted, until);
 }
-void HostTeam::hand_over(std::function<void(core::Status)> done) {
-  impl_->hand_over(std::move(done));
+void HostTeam::hand_over(std::string title, std::function<void(core::Status)> done) {
+  impl_->hand_over(std::move(title), std::move(done));
 }
 void HostTeam::nudge() { impl_->nudge(); }
 

@@ -9,7 +9,8 @@
 // A caller may run one operation itself (begin, drive), beside the thread, which hears nothing of
 // it. It keeps awake as long as an answer may come at once, then sleeps on the team's bell if the
 // thread has no use for it; an operation that takes longer is handed over to the thread. An area it
-// used goes back at its next operation, or when somebody finds no room.
+// used goes back at its next operation, or when somebody finds no room. What it has made for a
+// small one is kept for the next of that kind, a few of them.
 //
 // An operation that crosses hosts is two: this one, and one on the chunk board, whose lanes work in
 // the operation's area. The owner of both starts it on the board first, opens the board's gates
@@ -29,6 +30,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/clock.h"
@@ -88,15 +90,21 @@ class HostTeam final {
   void start(HostOperation operation);
 
   /// Begins an operation on one host that the calling thread runs itself. One at a time: no other
-  /// thread may start or begin anything before drive() or hand_over() has ended it.
+  /// thread may start or begin anything before drive() or hand_over() has ended it. Its `done`
+  /// stays unused.
   void begin(HostOperation operation);
-  /// Runs it until it is over; the outcome (`done` is not called). None: it is to be handed over,
+  /// The same, with what is kept of another one of that kind that begin() began. False, and nothing
+  /// has happened: there is none that could serve now.
+  [[nodiscard]] bool begin_again(const HostKind& kind, const HostCall& call);
+  /// Of what was begun.
+  [[nodiscard]] std::span<std::byte> driven_area() const;
+  /// Runs it until it is over; the outcome. None: it is to be handed over,
   /// since `until` has passed, or the team stops, or `wanted` is set, for which the caller must see
   /// that nudge() follows.
   [[nodiscard]] std::optional<core::Status> drive(const std::atomic<bool>& wanted,
                                                   core::TimePoint until);
-  /// The team's thread goes on with it. `done` as of start().
-  void hand_over(std::function<void(core::Status)> done);
+  /// The team's thread goes on with it; title and `done` as of start().
+  void hand_over(std::string title, std::function<void(core::Status)> done);
   /// Wakes who drives. Any thread.
   void nudge();
 

@@ -17,7 +17,7 @@
 
 namespace fasthorovod::ops {
 
-/// One collective to execute. Buffer and source are lent until `done`.
+/// One collective to execute. Buffer, source and scratch are lent until `done`.
 struct Operation {
   std::uint32_t epoch = 0;
   std::uint32_t group = 0;  // as on the wire; it tells the door, too
@@ -30,6 +30,8 @@ struct Operation {
   std::span<std::byte> buffer;
   /// Where sends come from when that is not the buffer.
   std::optional<std::span<const std::byte>> source;
+  /// Where the schedule's sums have what comes; its contents mean nothing before and after.
+  std::span<std::byte> scratch;
   core::DataType type = core::DataType::kUint8;
   core::Reduction reduction = core::Reduction::kSum;
   std::function<void(core::Status)>

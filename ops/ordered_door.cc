@@ -38,11 +38,12 @@ std::size_t ranks_on_host(const core::World& world) {
 
 }  // namespace
 
-OrderedDoor::OrderedDoor(const core::World& world, int flows, const GroupTable& groups,
-                         ChunkBoard& board, Routes& routes, Worker& worker,
-                         DeadlineQueue& deadlines, Hooks hooks)
+OrderedDoor::OrderedDoor(const core::World& world, int flows, const core::AllreducePlan& allreduces,
+                         const GroupTable& groups, ChunkBoard& board, Routes& routes,
+                         Worker& worker, DeadlineQueue& deadlines, Hooks hooks)
     : world_(world),
       flows_(flows),
+      allreduces_(allreduces),
       groups_(groups),
       board_(board),
       routes_(routes),
@@ -60,7 +61,8 @@ core::Result<Handle> OrderedDoor::submit(OrderedOperation operation) {
 
 // Numbers an operation and posts it to the worker; or, if `has_turn` is set, for run(), and the
 // worker's turn is to be had, leaves it to the caller, who has the turn then.
-core::Result<OrderedDoor::JobPtr> OrderedDoor::take(OrderedOperation operation, bool& has_turn) {
+// What is doomed goes to the worker.
+core::Result<OrderedDoor::JobPtr> OrderedDoor::take(OrderedOperation&& operation, bool& has_turn) {
   core::Result<GroupPtr> group = groups_.find(operation.group);
   if (!group) return std::move(group).error();
   if (core::Status status = complete(operation, **group); !status) {
@@ -74,8 +76,9 @@ core::Result<OrderedDoor::JobPtr> OrderedDoor::take(OrderedOperation operation, 
   pending_.fetch_add(1);
   if (has_turn) ++callers_;
   // Under the lock, so that the group's operations come to the queues in their order.
-  has_turn = has_turn && worker_.try_take();
+  has_turn = has_turn && count.doomed.empty() && worker_.try_take();
   if (has_turn) return job;
+  (void)job->handle();
   watch(job);
   worker_.post([this, job] { enqueue(job); });
   return job;
@@ -132,14 +135,16 @@ void OrderedDoor::retry() {
 
 // False: there is no shared memory for it now.
 bool OrderedDoor::start(const JobPtr& job, bool alone) {
-  const OrderedOperation& operation = job->operation();
-  if (operation.kind == OrderedKind::kAllreduce &&
-      gathers_to_reduce(operation.output.size(), job->group().size()) &&
-      !routes_.inside_hosts(operation.kind, job->group().members)) {
-    job->gather_to_reduce();
-  }
+  const OrderedKind kind = job->operation().kind;
+  const bool inside_hosts = routes_.inside_hosts(kind, job->group().members);
+  Shape shape;
+  const Algorithm* algorithm = nullptr;
   try {
-    job->prepare(pool_, routes_.inside_hosts(job->operation().kind, job->group().members));
+    job->prepare(pool_, inside_hosts);
+    shape = job->shape(flows_);
+    algorithm = &choose(kind, shape, allreduces_);
+    if (kind == OrderedKind::kAllreduce) shape.chunk_bytes = chunk_bytes(*algorithm, shape, flows_);
+    if (!inside_hosts) job->find_scratch(pool_, scratch_bytes(*algorithm, shape));
   } catch (const std::bad_alloc&) {
     const Error error{
         ErrorCode::kUnavailable,
@@ -149,7 +154,7 @@ bool OrderedDoor::start(const JobPtr& job, bool alone) {
     if (!job->over) ended(job, error);  // it never reached the board
     return true;
   }
-  return launch(job, alone);
+  return launch(job, {*algorithm, shape, job->input(), alone});
 }
 
 Operation OrderedDoor::transfer(const JobPtr& job) {
@@ -166,14 +171,10 @@ void OrderedDoor::count(const OrderedJob& job) {
                            std::memory_order_relaxed);
 }
 
-bool OrderedDoor::launch(const JobPtr& job, bool alone) {
+bool OrderedDoor::launch(const JobPtr& job, const Routes::Start& how) {
   Operation operation = transfer(job);
-  operation.early = alone && is_told_whole(job->operation().kind);
-  const Shape shape = job->shape(flows_);
-  const Routes::Start how{choose(job->exchange(), shape), shape, job->input(), alone};
-  if (!routes_.start(std::move(operation), how, hooks_.need_flows)) {
-    return false;
-  }
+  operation.early = how.alone && is_told_whole(job->operation().kind);
+  if (!routes_.start(std::move(operation), how, hooks_.need_flows)) return false;
   count(*job);
   fail_if_lost(job);
   return true;

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "core/control_message.h"
+#include "core/cost_model.h"
 #include "core/world.h"
 #include "ops/lane_watch.h"
 #include "ops/chunk_board.h"
@@ -48,8 +49,10 @@ class OrderedDoor final {
     std::function<transport::LaneSet&()> lanes;         // of this rank
   };
 
-  OrderedDoor(const core::World& world, int flows, const GroupTable& groups, ChunkBoard& board,
-              Routes& routes, Worker& worker, DeadlineQueue& deadlines, Hooks hooks);
+  /// `allreduces` is the plan of the world.
+  OrderedDoor(const core::World& world, int flows, const core::AllreducePlan& allreduces,
+              const GroupTable& groups, ChunkBoard& board, Routes& routes, Worker& worker,
+              DeadlineQueue& deadlines, Hooks hooks);
 
   /// Any thread. Never completes inside the call.
   core::Result<Handle> submit(OrderedOperation operation);
@@ -121,10 +124,10 @@ class OrderedDoor final {
     std::optional<bool> on_one_host;  // its all-reduces can be run by HostPath::run
   };
 
-  core::Result<JobPtr> take(OrderedOperation operation, bool& has_turn);
-  void run_with_turn(const JobPtr& job);
-  [[nodiscard]] bool may_run_here(const JobPtr& job);
-  [[nodiscard]] bool run_here(const JobPtr& job);
+  core::Result<JobPtr> take(OrderedOperation&& operation, bool& has_turn);
+  std::optional<core::Status> run_with_turn(const JobPtr& job);
+  [[nodiscard]] bool may_run_here(const OrderedJob& job, Queue& queue) const;
+  std::optional<core::Status> run_here(const JobPtr& job, Queue& queue);
   void drive(const JobPtr& job, transport::LaneSet& lanes);
   void count(const OrderedJob& job);
   void watch(const JobPtr& job);
@@ -133,7 +136,7 @@ class OrderedDoor final {
   void enqueue(const JobPtr& job);
   void start_what_fits(core::GroupId group);
   [[nodiscard]] bool start(const JobPtr& job, bool alone);
-  [[nodiscard]] bool launch(const JobPtr& job, bool alone);
+  [[nodiscard]] bool launch(const JobPtr& job, const Routes::Start& how);
   [[nodiscard]] Operation transfer(const JobPtr& job);
   void ended(const JobPtr& job, const core::Status& status);
   void finish(const JobPtr& job, const core::Status& status);
@@ -153,6 +156,7 @@ class OrderedDoor final {
 
   const core::World& world_;
   const int flows_;
+  const core::AllreducePlan& allreduces_;
   const GroupTable& groups_;
   ChunkBoard& board_;
   Routes& routes_;

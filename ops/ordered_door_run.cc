@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "ops/ordered_check.h"
 #include "ops/ordered_door.h"
 
 namespace fasthorovod::ops {
@@ -17,17 +18,18 @@ core::Status OrderedDoor::run(OrderedOperation operation) {
   bool has_turn = true;
   core::Result<JobPtr> job = take(std::move(operation), has_turn);
   if (!job) return std::move(job).error();
+  std::optional<core::Status> outcome;
   if (has_turn) {
-    run_with_turn(*job);
+    outcome = run_with_turn(*job);
     worker_.give_back();
   } else {
     hooks_.waits();
   }
-  core::Status status = (*job)->handle().wait();
+  if (!outcome) outcome = (*job)->handle().wait();
   // The engine may go as soon as nobody is here any more.
   const std::lock_guard lock(mutex_);
   if (--callers_ == 0) no_more_callers_.notify_all();
-  return status;
+  return *std::move(outcome);
 }
 
 void OrderedDoor::await_callers() {
@@ -35,10 +37,18 @@ void OrderedDoor::await_callers() {
   no_more_callers_.wait(lock, [this] { return callers_ == 0; });
 }
 
-void OrderedDoor::run_with_turn(const JobPtr& job) {
-  if (may_run_here(job) && run_here(job)) return;
+// None: its handle tells.
+std::optional<core::Status> OrderedDoor::run_with_turn(const JobPtr& job) {
+  Queue& queue = queues_[job->group().id];
+  if (may_run_here(*job, queue)) {
+    if (std::optional<core::Status> outcome = run_here(job, queue)) return outcome;
+  }
+  (void)job->handle();
   hooks_.waits();
-  if (queues_[job->group().id].in_flight.contains(job->sequence())) return watch(job);
+  if (queue.in_flight.contains(job->sequence())) {
+    watch(job);
+    return std::nullopt;
+  }
   // Where hosts share the work with the network, several threads have their part in it.
   transport::LaneSet& lanes = hooks_.lanes();
   const bool drives =
@@ -46,6 +56,7 @@ void OrderedDoor::run_with_turn(const JobPtr& job) {
   watch(job);
   enqueue(job);
   if (drives) drive(job, lanes);
+  return std::nullopt;
 }
 
 // Makes the lane's turns and runs what is posted to the worker until the operation is over. With
@@ -68,48 +79,46 @@ void OrderedDoor::drive(const JobPtr& job, transport::LaneSet& lanes) {
 }
 
 // Its group has nothing else under way, and nothing is known against it.
-bool OrderedDoor::may_run_here(const JobPtr& job) {
-  const OrderedOperation& operation = job->operation();
+bool OrderedDoor::may_run_here(const OrderedJob& job, Queue& queue) const {
+  const OrderedOperation& operation = job.operation();
   if (operation.output.empty() || failed_ || !left_.empty()) return false;
-  if (operation.kind != OrderedKind::kAllreduce || removed_.contains(job->group().id)) return false;
-  Queue& queue = queues_[job->group().id];
+  if (operation.kind != OrderedKind::kAllreduce || removed_.contains(job.group().id)) return false;
   if (!queue.on_one_host) {
-    queue.on_one_host = routes_.stays_on_host(operation.kind, job->group().members);
+    queue.on_one_host = routes_.stays_on_host(operation.kind, job.group().members);
   }
-  if (!*queue.on_one_host) return false;
-  if (queue.end || !queue.waiting.empty() || !queue.in_flight.empty()) return false;
-  const std::lock_guard lock(mutex_);
-  return !counts_[job->group().id].doomed.contains(job->sequence());
+  return *queue.on_one_host && !queue.end && queue.waiting.empty() && queue.in_flight.empty();
 }
 
-// True: it is over. Else it is in flight, or nothing has happened.
-bool OrderedDoor::run_here(const JobPtr& job) {
+// None: it is in flight, or nothing has happened.
+std::optional<core::Status> OrderedDoor::run_here(const JobPtr& job, Queue& queue) {
   const core::TimePoint now = core::Clock::now();
-  const std::chrono::milliseconds limit = job->operation().time_limit;
-  if (limit.count() > 0) job->limit = now + limit;
+  const OrderedOperation& operation = job->operation();
+  if (operation.time_limit.count() > 0) job->limit = now + operation.time_limit;
   const core::TimePoint until =
       std::min(job->limit.value_or(core::TimePoint::max()), now + kRunAlone);
   job->prepare(pool_, true);
-  const Operation operation = transfer(job);
+  const HostKind kind{wire_group(operation.group, Door::kOrdered), operation.output.size(),
+                      operation.type, operation.reduction};
+  const HostCall call{job->sequence(), fingerprint(operation, job->sequence()), job->input(),
+                      operation.output};
+  const std::function<Operation()> whole = [this, &job] { return transfer(job); };
   core::Status status;
-  switch (routes_.run(operation, job->input(), worker_.wanted(), until, status)) {
+  switch (routes_.run(kind, call, whole, worker_.wanted(), until, status)) {
     case HostPath::Run::kNoSpace:
-      return false;
-    case HostPath::Run::kGoesOn: {
-      Queue& queue = queues_[job->group().id];
+      return std::nullopt;
+    case HostPath::Run::kGoesOn:
       queue.last_seen = job->sequence();
       queue.in_flight.emplace(job->sequence(), job);
       count(*job);
-      return false;
-    }
+      return std::nullopt;
     case HostPath::Run::kOver:
       break;
   }
-  queues_[job->group().id].last_seen = job->sequence();
+  queue.last_seen = job->sequence();
   count(*job);
   if (status) job->finish();
   finish(job, status);
-  return true;
+  return job->outcome(status);
 }
 
 }  // namespace fasthorovod::ops

@@ -26,13 +26,17 @@ void copy(std::span<std::byte> to, std::span<const std::byte> from) {
 OrderedJob::OrderedJob(OrderedOperation operation, GroupPtr group, std::uint64_t sequence)
     : operation_(std::move(operation)), group_(std::move(group)), sequence_(sequence) {}
 
+const Handle& OrderedJob::handle() {
+  if (!handle_) handle_ = Handle::pending();
+  return *handle_;
+}
+
 std::string OrderedJob::title() const {
   return operation_.title.empty() ? describe(operation_) : operation_.title;
 }
 
 void OrderedJob::prepare(BufferPool& pool, bool inside_hosts) {
   if (std::exchange(prepared_, true)) return;
-  if (gathers_) return prepare_gathering(pool);
   if (operation_.kind == OrderedKind::kAllreduce) return prepare_allreduce(inside_hosts);
   find_memory(pool);
 }
@@ -69,10 +73,9 @@ void OrderedJob::find_memory(BufferPool& pool) {
   }
 }
 
-void OrderedJob::prepare_gathering(BufferPool& pool) {
-  const std::size_t bytes = operation_.input.size();
-  buffer_ = pooled(pool, bytes * static_cast<std::size_t>(group_->size()));
-  copy_scaled_input(buffer_.subspan(bytes * static_cast<std::size_t>(group_->position), bytes));
+// All-reduces, which alone have one, use no other pooled memory.
+void OrderedJob::find_scratch(BufferPool& pool, std::size_t bytes) {
+  if (bytes > 0) scratch_ = pooled(pool, bytes);
 }
 
 // The own block never travels: it is copied here.
@@ -123,10 +126,6 @@ Shape OrderedJob::shape(int flows) const {
   shape.element_bytes = core::size_of(operation_.type);
   shape.elements = buffer_.size() / shape.element_bytes;
   shape.block_elements = operation_.blocks;
-  if (gathers_) {
-    const auto ranks = static_cast<std::size_t>(shape.size);
-    shape.block_elements.assign(ranks, shape.elements / ranks);
-  }
   shape.received_elements = operation_.received_blocks;
   shape.root = operation_.root;
   const std::uint64_t whole =
@@ -151,6 +150,7 @@ Operation OrderedJob::transfer(std::uint32_t epoch) const {
   operation.members = group_->members;
   operation.buffer = buffer_;
   operation.source = source_;
+  operation.scratch = scratch_;
   operation.type = operation_.type;
   operation.reduction = operation_.reduction;
   return operation;
@@ -159,8 +159,7 @@ Operation OrderedJob::transfer(std::uint32_t epoch) const {
 void OrderedJob::finish() {
   switch (operation_.kind) {
     case OrderedKind::kAllreduce:
-      if (gathers_) sum_gathered();
-      return average(operation_.output, gathers_ ? operation_.output : buffer_);
+      return average(operation_.output, buffer_);
     case OrderedKind::kReduce:
       if (is_root()) average(operation_.output, buffer_);
       return;
@@ -173,17 +172,6 @@ void OrderedJob::finish() {
   }
 }
 
-// In the order of the ranks, so that all get the same bits.
-void OrderedJob::sum_gathered() {
-  const std::size_t bytes = operation_.output.size();
-  std::vector<const std::byte*> sources(static_cast<std::size_t>(group_->size()));
-  for (std::size_t rank = 0; rank < sources.size(); ++rank) {
-    sources[rank] = buffer_.data() + rank * bytes;
-  }
-  reduce_many(operation_.output.data(), sources, bytes / core::size_of(operation_.type),
-              operation_.type, operation_.reduction);
-}
-
 // Copies; an average is a sum that is divided by the number of ranks.
 void OrderedJob::average(std::span<std::byte> to, std::span<const std::byte> from) const {
   if (operation_.reduction != core::Reduction::kAverage) return copy(to, from);
@@ -192,10 +180,14 @@ void OrderedJob::average(std::span<std::byte> to, std::span<const std::byte> fro
   copy_scaled(to.data(), from.data(), count, operation_.type, 1.0 / group_->size());
 }
 
+core::Status OrderedJob::outcome(const core::Status& status) const {
+  return status ? status : outcome_of(title(), status);
+}
+
 void OrderedJob::complete(const core::Status& status, BufferPool& pool) {
   pool.release(std::exchange(pooled_, {}));
   operation_.keep_alive.reset();
-  handle_.complete(status ? status : outcome_of(title(), status));
+  if (handle_) handle_->complete(outcome(status));
 }
 
 }  // namespace fasthorovod::ops

@@ -1,11 +1,11 @@
 // One operation of the ordered door on one rank, from submit to completion: the memory its schedule
 // works on, the copies before and after it.
 //
-// Reductions work in the caller's output where it holds the whole, in a pooled buffer elsewhere, as
-// where a small all-reduce gathers all vectors; the caller's input is never written. An all-reduce
-// inside hosts reads the input where it is, unless it is to be scaled first; others begin with a
-// copy of it in the buffer. Thread: owner (the worker, or who has its turn), but for the lanes that
-// work on the memory between prepare() and finish().
+// Reductions work in the caller's output where it holds the whole, in a pooled buffer elsewhere;
+// the caller's input is never written. An all-reduce inside hosts reads the input where it is,
+// unless it is to be scaled first; others begin with a copy of it in the buffer. Thread: owner (the
+// worker, or who has its turn), but for the lanes that work on the memory between prepare() and
+// finish().
 #pragma once
 
 #include <cstdint>
@@ -27,36 +27,36 @@ class OrderedJob final {
   /// `operation` is complete (see ordered_check.h).
   OrderedJob(OrderedOperation operation, GroupPtr group, std::uint64_t sequence);
 
-  /// The ranks are to gather all vectors of an all-reduce, and each adds them up: the schedule is
-  /// that of an all-gather. Before prepare().
-  void gather_to_reduce() { gathers_ = true; }
-
   /// Finds or makes the memory and copies in; once. `inside_hosts`: as Routes says of it. May throw
   /// std::bad_alloc.
   void prepare(BufferPool& pool, bool inside_hosts);
+
+  /// After prepare(): finds the scratch of the algorithm; once. May throw std::bad_alloc.
+  void find_scratch(BufferPool& pool, std::size_t bytes);
 
   /// After prepare(): what an all-reduce reduces into its buffer.
   [[nodiscard]] std::span<const std::byte> input() const { return input_; }
 
   /// What runs, but for its schedule and `done`.
   [[nodiscard]] Operation transfer(std::uint32_t epoch) const;
-  /// Of the algorithm.
-  [[nodiscard]] OrderedKind exchange() const {
-    return gathers_ ? OrderedKind::kAllgather : operation_.kind;
-  }
   /// What the algorithm is given; `flows` is how many connections share a transfer.
   [[nodiscard]] Shape shape(int flows) const;
 
   /// Copies out. Only after the schedule ran to its end.
   void finish();
 
-  /// Gives pooled memory back, lets go of the caller's memory and completes the handle.
+  /// Gives pooled memory back, lets go of the caller's memory and completes the handle, if it was
+  /// made.
   void complete(const core::Status& status, BufferPool& pool);
+
+  /// What its caller hears of an end with that status.
+  [[nodiscard]] core::Status outcome(const core::Status& status) const;
 
   [[nodiscard]] const OrderedOperation& operation() const { return operation_; }
   [[nodiscard]] const Group& group() const { return *group_; }
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
-  [[nodiscard]] const Handle& handle() const { return handle_; }
+  /// Made at the first call, before another thread has the job.
+  [[nodiscard]] const Handle& handle();
   [[nodiscard]] std::string title() const;
 
   std::optional<core::TimePoint> limit;          // when its time limit passes
@@ -67,8 +67,6 @@ class OrderedJob final {
   [[nodiscard]] bool is_root() const { return operation_.root == group_->position; }
   [[nodiscard]] std::span<std::byte> pooled(BufferPool& pool, std::size_t bytes);
   void copy_scaled_input(std::span<std::byte> to) const;
-  void prepare_gathering(BufferPool& pool);
-  void sum_gathered();
   void average(std::span<std::byte> to, std::span<const std::byte> from) const;
   void find_memory(BufferPool& pool);
   void prepare_allreduce(bool inside_hosts);
@@ -78,13 +76,13 @@ class OrderedJob final {
   OrderedOperation operation_;
   const GroupPtr group_;
   const std::uint64_t sequence_;
-  Handle handle_ = Handle::pending();
+  std::optional<Handle> handle_;
 
-  bool gathers_ = false;
   bool prepared_ = false;
   std::span<std::byte> buffer_;
   std::span<const std::byte> input_;
   std::optional<std::span<const std::byte>> source_;
+  std::span<std::byte> scratch_;
   BufferPool::Buffer pooled_;
 };
 

@@ -46,10 +46,11 @@ class Routes final {
   /// Whether run() can take an operation of that kind: it is not empty and stays on one host.
   [[nodiscard]] bool stays_on_host(OrderedKind kind, const std::vector<int>& members) const;
   /// HostPath::run.
-  [[nodiscard]] HostPath::Run run(const Operation& operation, std::span<const std::byte> input,
+  [[nodiscard]] HostPath::Run run(const HostKind& kind, const HostCall& call,
+                                  const std::function<Operation()>& whole,
                                   const std::atomic<bool>& wanted, core::TimePoint until,
                                   core::Status& outcome) {
-    return hosts_->run(operation, input, wanted, until, outcome);
+    return hosts_->run(kind, call, whole, wanted, until, outcome);
   }
 
   /// Whether operations of that kind in that group reduce inside hosts.

@@ -8,12 +8,17 @@
 // Numbering: the k-th transfer from rank a to rank b in a's `sends` is the k-th transfer from a in
 // b's `receives`. The frame header carries k, so both sides know a chunk without talking.
 //
+// What comes is copied into the buffer, or added to it as it comes, in the order of hops. Where
+// several ranks send at once, whose values are to be added in a fixed order, they are kept apart in
+// a scratch until a sum has all of them: so nobody waits for a turn, and no flow parks.
+//
 // A schedule may be cut into pieces that have gates: nothing of a piece moves before its gate is
 // open, on this rank and on the peer's (see chunk_board.h). Immutable values; any thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace fasthorovod::ops {
@@ -27,7 +32,19 @@ struct ByteSpan {
 enum class Action : std::uint8_t {
   kCopy,    // what comes replaces the span
   kReduce,  // the span becomes reduce(span, what comes), element by element
+  kKeep,    // what comes is put into the scratch, at the span, for a sum
 };
+
+/// A step of this rank alone: reduces what all ranks have of a span, in the order of the ranks.
+struct Sum {
+  ByteSpan span;                // of the buffer: has this rank's values, and then the result
+  std::uint64_t offset = 0;     // in the scratch: the same span of the first other rank,
+  std::uint64_t stride = 0;     // so far before that of the next one
+  std::uint32_t place = 0;      // of this rank among all
+  std::uint32_t waits_for = 0;  // transfers that must be complete first
+};
+
+inline constexpr std::uint32_t kNoSum = std::numeric_limits<std::uint32_t>::max();
 
 struct Send {
   int peer = 0;
@@ -35,6 +52,7 @@ struct Send {
   std::uint32_t hop = 0;        // how many ranks the chunk has passed before this one
   std::uint32_t waits_for = 0;  // receives that must be complete first; 0 may go at once
   std::uint32_t piece = 0;      // whose gate must be open, if there are gates
+  std::uint32_t sum = kNoSum;   // that waits for it
 };
 
 struct Receive {
@@ -44,11 +62,13 @@ struct Receive {
   Action action = Action::kCopy;
   std::vector<std::uint32_t> unlocks;  // indices of sends that wait for this one
   std::uint32_t piece = 0;             // whose gate must be open, if there are gates
+  std::uint32_t sum = kNoSum;          // that waits for it; a send that it unlocks leaves after it
 };
 
 struct Schedule {
   std::vector<Send> sends;  // in the order in which they should leave when all may
   std::vector<Receive> receives;
+  std::vector<Sum> sums;
   // Pieces that have gates; with them, sends and receives stand in the order of their pieces.
   std::uint32_t pieces = 0;
   // Piece k uses the memory of piece k - slots; the first `slots` pieces find theirs free. A rank
@@ -89,5 +109,9 @@ std::uint32_t add_send(Schedule& schedule, int peer, ByteSpan span, std::uint32_
 
 /// Makes a send of the schedule wait for one of its receives.
 void add_dependency(Schedule& schedule, std::uint32_t receive, std::uint32_t send);
+
+/// Makes a sum wait for a transfer of the schedule.
+void add_to_sum(Schedule& schedule, Send& send, std::uint32_t sum);
+void add_to_sum(Schedule& schedule, Receive& receive, std::uint32_t sum);
 
 }  // namespace fasthorovod::ops

@@ -21,12 +21,43 @@ bool fits_memory(const ByteSpan& span, std::uint64_t size, std::uint64_t element
          span.bytes % element == 0;
 }
 
-template <typename Transfer>
-bool all_fit(const std::vector<Transfer>& transfers, const Operation& operation,
-             std::uint64_t size) {
-  return std::ranges::all_of(transfers, [&operation, size](const Transfer& transfer) {
-    return transfer.peer >= 0 && std::cmp_less(transfer.peer, operation.members.size()) &&
-           fits_memory(transfer.span, size, core::size_of(operation.type));
+bool is_member(int peer, const Operation& operation) {
+  return peer >= 0 && std::cmp_less(peer, operation.members.size());
+}
+
+bool sends_fit(const Operation& operation) {
+  const std::uint64_t size = operation.sent_from().size();
+  return std::ranges::all_of(operation.schedule.sends, [&operation, size](const Send& send) {
+    return is_member(send.peer, operation) &&
+           fits_memory(send.span, size, core::size_of(operation.type));
+  });
+}
+
+std::span<std::byte> memory_of(const Receive& receive, const Operation& operation) {
+  return receive.action == Action::kKeep ? operation.scratch : operation.buffer;
+}
+
+bool receives_fit(const Operation& operation) {
+  return std::ranges::all_of(operation.schedule.receives, [&operation](const Receive& receive) {
+    return is_member(receive.peer, operation) &&
+           fits_memory(receive.span, memory_of(receive, operation).size(),
+                       core::size_of(operation.type));
+  });
+}
+
+// Where another rank's values for a sum lie, of all ranks but this one.
+ByteSpan kept(const Sum& sum, std::uint64_t other) {
+  return {sum.offset + other * sum.stride, sum.span.bytes};
+}
+
+bool sums_fit(const Operation& operation) {
+  const std::uint64_t element = core::size_of(operation.type);
+  return std::ranges::all_of(operation.schedule.sums, [&operation, element](const Sum& sum) {
+    bool fits = fits_memory(sum.span, operation.buffer.size(), element);
+    for (std::uint64_t other = 0; other + 1 < operation.members.size(); ++other) {
+      fits = fits && fits_memory(kept(sum, other), operation.scratch.size(), element);
+    }
+    return fits;
   });
 }
 
@@ -40,8 +71,7 @@ bool gates_fit(const std::vector<Transfer>& transfers, const Schedule& schedule)
 }  // namespace
 
 core::Status ScheduleRunner::fits(const Operation& operation) {
-  if (all_fit(operation.schedule.sends, operation, operation.sent_from().size()) &&
-      all_fit(operation.schedule.receives, operation, operation.buffer.size()) &&
+  if (sends_fit(operation) && receives_fit(operation) && sums_fit(operation) &&
       gates_fit(operation.schedule.sends, operation.schedule) &&
       gates_fit(operation.schedule.receives, operation.schedule)) {
     return {};
@@ -57,6 +87,8 @@ ScheduleRunner::ScheduleRunner(std::uint64_t id, Operation operation)
       gates_(operation_.schedule),
       arrived_(operation_.schedule.receives.size()) {
   const Schedule& schedule = operation_.schedule;
+  sums_left_.reserve(schedule.sums.size());
+  for (const Sum& sum : schedule.sums) sums_left_.push_back(sum.waits_for);
   remaining_ = schedule.sends.size() + schedule.receives.size() + schedule.pieces;
   sends_.reserve(schedule.sends.size());
   for (const Send& send : schedule.sends) {
@@ -227,7 +259,7 @@ core::Result<Arrival> ScheduleRunner::arrive(int peer, const transport::FrameHea
                    how_to_add(operation_.type, operation_.reduction)};
   }
   return Arrival{Arrival::Kind::kInto,
-                 operation_.buffer.subspan(receive.span.offset, receive.span.bytes),
+                 memory_of(receive, operation_).subspan(receive.span.offset, receive.span.bytes),
                  {id_, index}};
 }
 
@@ -255,6 +287,26 @@ void ScheduleRunner::absorb(std::uint32_t index, std::uint64_t offset,
   assert(offset <= span.bytes && piece.size() <= span.bytes - offset);
   reduce_into(operation_.buffer.subspan(span.offset + offset).data(), piece.data(),
               piece.size() / core::size_of(operation_.type), operation_.type, operation_.reduction);
+}
+
+// What an operation that failed has kept is worth nothing.
+std::optional<std::uint32_t> ScheduleRunner::due(std::uint32_t sum) {
+  if (sum == kNoSum || --sums_left_[sum] > 0 || failure_) return std::nullopt;
+  return sum;
+}
+
+void ScheduleRunner::add_up(std::uint32_t sum) const {
+  const Sum& what = operation_.schedule.sums[sum];
+  std::byte* const own = operation_.buffer.data() + what.span.offset;
+  std::vector<const std::byte*> sources;
+  sources.reserve(operation_.members.size());
+  for (std::uint64_t other = 0; other + 1 < operation_.members.size(); ++other) {
+    if (other == what.place) sources.push_back(own);
+    sources.push_back(operation_.scratch.data() + kept(what, other).offset);
+  }
+  if (sources.size() < operation_.members.size()) sources.push_back(own);
+  reduce_many(own, sources, what.span.bytes / core::size_of(operation_.type), operation_.type,
+              operation_.reduction);
 }
 
 void ScheduleRunner::take_in_hand(int peer) {

@@ -6,7 +6,7 @@
 // lane touches its memory any more.
 //
 // Pure bookkeeping: it moves no byte and touches no data. Peers are world ranks here. Thread: the
-// ChunkBoard's lock guards all but absorb(), which touches the buffer only.
+// ChunkBoard's lock guards all but absorb() and add_up(), which touch the operation's memory only.
 #pragma once
 
 #include <algorithm>
@@ -119,6 +119,17 @@ class ScheduleRunner final {
   /// no more. One whose gate is closed parks, unless the schedule receives early.
   core::Result<transport::Arrival> arrive(int peer, const transport::FrameHeader& header);
 
+  /// Send, or receive, `index` is complete but for counting it: the sum for which it was the last,
+  /// or none. That sum is to be made before it is counted by sent() or received().
+  [[nodiscard]] std::optional<std::uint32_t> due_with_send(std::uint32_t index) {
+    return due(operation_.schedule.sends[index].sum);
+  }
+  [[nodiscard]] std::optional<std::uint32_t> due_with_receive(std::uint32_t index) {
+    return due(operation_.schedule.receives[index].sum);
+  }
+  /// Makes a sum. Without the board's lock.
+  void add_up(std::uint32_t sum) const;
+
   /// Reduces a piece of the chunk of receive `index`. Without the board's lock.
   void absorb(std::uint32_t index, std::uint64_t offset, std::span<const std::byte> piece) const;
 
@@ -190,6 +201,7 @@ class ScheduleRunner final {
   [[nodiscard]] core::Status check(const transport::FrameHeader& header, std::uint32_t index) const;
   [[nodiscard]] std::vector<std::uint32_t> count_received(std::uint32_t index);
   [[nodiscard]] std::vector<std::uint32_t> count_transfer(int peer, std::uint32_t piece);
+  [[nodiscard]] std::optional<std::uint32_t> due(std::uint32_t sum);
   void take_in_hand(int peer);
   [[nodiscard]] Opened count_opened(PieceGates::Range opened);
 
@@ -200,7 +212,8 @@ class ScheduleRunner final {
   std::uint64_t in_hand_ = 0;    // chunks that a lane sends or receives, pieces told of just now
   std::optional<core::Error> failure_;
   std::vector<SendState> sends_;
-  std::vector<bool> arrived_;  // by receive
+  std::vector<bool> arrived_;             // by receive
+  std::vector<std::uint32_t> sums_left_;  // by sum: transfers still to come
   std::vector<PeerState> peers_;
 };
 

@@ -153,6 +153,17 @@ std::optional<IpAddress> address_towards(const IpAddress& target) {
   return local ? std::optional(local->address) : std::nullopt;
 }
 
+std::string interface_of(const IpAddress& address) {
+  const auto available = local_addresses();
+  if (!available) return "";
+  const auto found = std::ranges::find_if(*available, [&address](const LocalAddress& each) {
+    IpAddress plain = each.address;
+    plain.scope = address.scope;  // listening places have none
+    return plain == address;
+  });
+  return found == available->end() ? "" : found->interface;
+}
+
 void prefer(std::vector<IpAddress>& addresses, const IpAddress& first) {
   const auto found = std::ranges::find(addresses, first);
   if (found != addresses.end()) std::rotate(addresses.begin(), found, found + 1);

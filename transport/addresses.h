@@ -33,6 +33,9 @@ core::Result<std::vector<IpAddress>> choose_addresses(const std::vector<LocalAdd
 /// The address this host would use towards `target`; nothing when there is no route.
 std::optional<IpAddress> address_towards(const IpAddress& target);
 
+/// The name of the interface that has this address; "" when none has.
+std::string interface_of(const IpAddress& address);
+
 /// Puts `first` in front when it is among the addresses.
 void prefer(std::vector<IpAddress>& addresses, const IpAddress& first);
 

@@ -26,6 +26,8 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
+constexpr std::chrono::milliseconds kBindLimit{2'000};
+
 // The environment of the rank without our settings, which name a secret and mean nothing here; but
 // for the one about how to reckon.
 std::vector<char*> environment_for_auxiliary() {
@@ -127,6 +129,25 @@ core::Status AuxProcess::await_hello(const std::string& program,
   if (message.kind != AuxMessage::Kind::kHello || build != core::build_id()) {
     return fail("is of another build than this module; install both again");
   }
+  return {};
+}
+
+core::Status AuxProcess::bind(std::span<const int> processors) {
+  if (processors.empty() && !bound_) return {};
+  AuxMessage message{.kind = AuxMessage::Kind::kBind};
+  for (const int id : processors) {
+    message.processors[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64);
+  }
+  if (core::Status sent = socket_.send(message); !sent) return sent;
+  const auto answer = socket_.receive(kBindLimit);
+  if (!answer) return answer.error();
+  if (!*answer || (*answer)->message.kind != AuxMessage::Kind::kBound) {
+    return Error{ErrorCode::kUnavailable, "an auxiliary does not answer"};
+  }
+  if (const int number = (*answer)->message.number; number != 0) {
+    return core::system_error("binding an auxiliary to a core", number);
+  }
+  bound_ = !processors.empty();
   return {};
 }
 

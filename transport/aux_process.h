@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/result.h"
@@ -36,6 +37,10 @@ class AuxProcess final {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const AuxSocket& socket() const { return socket_; }
 
+  /// Makes it run on these processors; on none: where it was started, as the system likes. While it
+  /// serves nobody, by whom it is leased. An error when it does not do so.
+  core::Status bind(std::span<const int> processors);
+
   /// Readable when the process has ended.
   [[nodiscard]] int pidfd() const { return pidfd_.get(); }
 
@@ -55,6 +60,7 @@ class AuxProcess final {
   const pid_t pid_;
   const FileDescriptor pidfd_;
   const AuxSocket socket_;
+  bool bound_ = false;  // by bind(); who leases it
 
   mutable std::mutex mutex_;  // held while `hear_` runs
   std::optional<std::string> how_;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/processor_list.h"
 #include "core/result.h"
 #include "transport/file_descriptor.h"
 
@@ -26,6 +27,8 @@ struct AuxMessage {
     kFlow = 4,         // rank: a flow to rank `number`. Descriptor: the socket
     kDetach = 5,       // rank: close all flows in good order, and let go of the arena
     kDetached = 6,     // auxiliary: done
+    kBind = 7,         // rank, between lanes: run on `processors`; on none: where it was started
+    kBound = 8,        // auxiliary: the answer; `number` is the errno, or 0
   };
   static constexpr std::size_t kBuild = 16;
 
@@ -35,6 +38,7 @@ struct AuxMessage {
   std::uint64_t mailbox = 0;        // kAttach: where in the arena
   std::int32_t notsent_lowat = 0;   // kAttach: LaneOptions
   std::int32_t close_limit_ms = 0;  // kAttach: LaneOptions
+  std::array<std::uint64_t, core::kMostProcessors / 64> processors{};  // kBind: a bit each
 };
 
 struct AuxReceived {

@@ -11,10 +11,12 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/build_id.h"
 #include "transport/aux_socket.h"
 #include "transport/lane.h"
+#include "transport/own_processors.h"
 
 namespace fasthorovod::transport {
 namespace {
@@ -101,9 +103,19 @@ void Session::run() {
   work_.publish();
 }
 
+// Threads of lanes inherit it.
+int bind_as(const AuxMessage& message, const std::vector<int>& home) {
+  std::vector<int> processors;
+  for (int id = 0; id < core::kMostProcessors; ++id) {
+    const std::uint64_t word = message.processors[static_cast<std::size_t>(id) / 64];
+    if ((word >> (id % 64) & 1) != 0) processors.push_back(id);
+  }
+  return bind_thread(processors.empty() ? home : processors);
+}
+
 // One message. An error ends the process.
 core::Status obey(AuxReceived received, std::unique_ptr<Session>& session, const AuxSocket& rank,
-                  const AddFunction& add) {
+                  const std::vector<int>& home, const AddFunction& add) {
   const auto kind = received.message.kind;
   if (kind == AuxMessage::Kind::kAttach && !session) {
     auto attached = Session::attach(std::move(received), add);
@@ -114,6 +126,9 @@ core::Status obey(AuxReceived received, std::unique_ptr<Session>& session, const
   if (kind == AuxMessage::Kind::kFlow && session && received.descriptors.size() == 1) {
     session->add_flow(received.message.number, std::move(received.descriptors[0]));
     return {};
+  }
+  if (kind == AuxMessage::Kind::kBind && !session) {
+    return rank.send({.kind = AuxMessage::Kind::kBound, .number = bind_as(received.message, home)});
   }
   if (kind == AuxMessage::Kind::kDetach) {
     session.reset();
@@ -129,6 +144,7 @@ int run_auxiliary(FileDescriptor socket, const AddFunction& add) {
   AuxMessage hello{.kind = AuxMessage::Kind::kHello};
   std::ranges::copy(core::build_id().substr(0, AuxMessage::kBuild), hello.build.begin());
   if (!rank.send(hello)) return 1;
+  const std::vector<int> home = processors_of_thread();
   std::unique_ptr<Session> session;
   while (true) {
     auto received = rank.receive(std::nullopt);
@@ -138,7 +154,7 @@ int run_auxiliary(FileDescriptor socket, const AddFunction& add) {
     }
     // Without the rank nobody needs the flows to end in good order.
     if (!*received) ::_exit(0);
-    if (core::Status status = obey(std::move(**received), session, rank, add); !status) {
+    if (core::Status status = obey(std::move(**received), session, rank, home, add); !status) {
       complain(status.error());
       ::_exit(1);
     }

@@ -13,9 +13,11 @@
 #include <thread>
 #include <utility>
 
+#include "transport/allreduce_plans.h"
 #include "transport/congestion.h"
 #include "transport/control_links.h"
 #include "transport/cores.h"
+#include "transport/cost_cache.h"
 #include "transport/descriptor_limit.h"
 #include "transport/flow_broker.h"
 #include "transport/lane_plans.h"
@@ -28,6 +30,7 @@
 #include "transport/refusals.h"
 #include "transport/rendezvous.h"
 #include "transport/store_client.h"
+#include "transport/topology.h"
 
 namespace fasthorovod::transport {
 namespace {
@@ -83,6 +86,10 @@ class AsioControlPlane final : public ControlPlane {
   [[nodiscard]] int flows_with(int peer) const override { return lanes_.flows_with(peer); }
   [[nodiscard]] int usual_flows() const override { return lanes_.usual_flows(); }
   [[nodiscard]] int smallest_arena_mb() const override { return lanes_.smallest_arena_mb(); }
+  [[nodiscard]] const core::AllreducePlan& allreduce_plan() const override { return allreduce_; }
+
+  [[nodiscard]] const std::string& interface() const override { return interface_; }
+  [[nodiscard]] int ranks_on_machine() const override { return lanes_.ranks_on_machine(); }
 
   core::Result<std::vector<Mate>> meet_mates(const Arena& own) override {
     return mates_.meet(own, config_.start_timeout);
@@ -140,15 +147,15 @@ class AsioControlPlane final : public ControlPlane {
 
  private:
   core::Status introduce_self();
-  core::Result<std::vector<Member>> gather(core::TimePoint deadline);
+  core::Result<Roster> gather(core::TimePoint deadline);
   struct OpenStore;
   core::Result<OpenStore> open_store(core::TimePoint deadline);
   core::Status listen_and_store(core::TimePoint deadline);
   core::Status listen_at_meeting_point(core::TimePoint deadline);
-  core::Result<std::vector<Member>> join_rank_0(core::TimePoint deadline);
+  core::Result<Roster> join_rank_0(core::TimePoint deadline);
   core::Result<Dialled> dial_rank_0(core::TimePoint deadline);
   core::Status listen(const core::Result<ListeningPlaces>& places);
-  core::Status learn_roster(std::vector<Member> members);
+  core::Status learn_roster(Roster roster);
   void close();
   void lose(int rank, core::Error error);
 
@@ -166,7 +173,9 @@ class AsioControlPlane final : public ControlPlane {
   std::string store_place_;               // host:port of the store
   core::World world_;
   LanePlans lanes_;
+  core::AllreducePlan allreduce_;
   Member self_;
+  std::string interface_;
   ControlHandlers handlers_;
   std::atomic<bool> stopped_ = false;
 
@@ -199,14 +208,16 @@ core::Status AsioControlPlane::start(core::TimePoint deadline, KeyValueStore* st
   if (config_.size == 1) {
     world_ = core::make_world(job_, epoch_, 0, {self_.placement});
     lanes_ = LanePlans(std::span(&self_, 1), 0);
+    allreduce_ = plan_for(std::span(&self_, 1), nullptr);
     return {};
   }
-  auto members = config_.rank == 0 ? gather(deadline) : join_rank_0(deadline);
-  if (!members) return std::move(members).error();
-  return learn_roster(std::move(*members));
+  auto roster = config_.rank == 0 ? gather(deadline) : join_rank_0(deadline);
+  if (!roster) return std::move(roster).error();
+  return learn_roster(std::move(*roster));
 }
 
-core::Status AsioControlPlane::learn_roster(std::vector<Member> members) {
+core::Status AsioControlPlane::learn_roster(Roster roster) {
+  std::vector<Member>& members = roster.members;
   if (members.size() != static_cast<std::size_t>(config_.size)) {
     return core::Error{core::ErrorCode::kProtocol, "rank 0 knows a world of another size", 0};
   }
@@ -215,7 +226,9 @@ core::Status AsioControlPlane::learn_roster(std::vector<Member> members) {
   for (const Member& member : members) placements.push_back(member.placement);
   world_ = core::make_world(job_, epoch_, config_.rank, placements);
   lanes_ = LanePlans(members, config_.rank);
+  allreduce_ = std::move(roster.allreduce);
   if (auto status = check_data_planes(members); !status) return status;
+  if (auto status = check_allreduces(members); !status) return status;
   mates_.learn(world_, members);
   flows_.set_members(std::move(members), link_local_scopes());
   return {};
@@ -228,7 +241,9 @@ core::Status AsioControlPlane::introduce_self() {
   self_.placement.host_identity =
       config_.host_identity.empty() ? self_.real_host : config_.host_identity;
   self_.placement.host_name = local_host_name();
-  self_.wish = core::lane_wish(config_, usable_cores());
+  self_.wish =
+      core::lane_wish(config_, usable_cores(), load_costs().value_or(core::typical_costs()));
+  self_.allreduce = {.forced = config_.allreduce, .deterministic = config_.deterministic};
   self_.arena_mb = config_.arena_mb;
   if (config_.size == 1) return {};
   auto door = mates_.open_door();
@@ -259,6 +274,9 @@ core::Status AsioControlPlane::listen(const core::Result<ListeningPlaces>& place
   auto bound = listen_at_places(*listener_, *places);
   if (!bound) return std::move(bound).error();
   self_.endpoints = std::move(*bound);
+  if (self_.endpoints.empty()) return {};
+  interface_ = interface_of(self_.endpoints.front().address);
+  self_.wish.link_mbit = link_mbit(interface_);
   return {};
 }
 
@@ -274,10 +292,10 @@ Verdict AsioControlPlane::admit(const Claim& claim) {
   return Verdict::kGarbage;
 }
 
-core::Result<std::vector<Member>> AsioControlPlane::gather(core::TimePoint deadline) {
+core::Result<Roster> AsioControlPlane::gather(core::TimePoint deadline) {
   auto status = uses_store() ? listen_and_store(deadline) : listen_at_meeting_point(deadline);
   if (!status) return std::move(status).error();
-  return gathering_->wait(deadline);
+  return gathering_->wait(deadline, config_.processor);
 }
 
 core::Result<AsioControlPlane::OpenStore> AsioControlPlane::open_store(core::TimePoint deadline) {
@@ -323,7 +341,7 @@ core::Status AsioControlPlane::listen_at_meeting_point(core::TimePoint deadline)
   return {};
 }
 
-core::Result<std::vector<Member>> AsioControlPlane::join_rank_0(core::TimePoint deadline) {
+core::Result<Roster> AsioControlPlane::join_rank_0(core::TimePoint deadline) {
   auto rank_0 = dial_rank_0(deadline);
   if (!rank_0) return std::move(rank_0).error();
   const std::string& meeting_point = uses_store() ? store_place_ : config_.rendezvous;

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "core/config.h"
+#include "core/cost_model.h"
 #include "core/lane_plan.h"
 #include "core/log.h"
 #include "core/result.h"
@@ -99,6 +100,13 @@ class ControlPlane {
   [[nodiscard]] virtual int usual_flows() const = 0;
   /// The least that any rank allows for its shared memory, in MiB. The same on all ranks.
   [[nodiscard]] virtual int smallest_arena_mb() const = 0;
+  /// By what all ranks choose the algorithm of an all-reduce. The same on all ranks.
+  [[nodiscard]] virtual const core::AllreducePlan& allreduce_plan() const = 0;
+
+  /// The interface of the address at which this rank is dialled first; "" where that is not known.
+  [[nodiscard]] virtual const std::string& interface() const = 0;
+  /// How many ranks share this machine's cores, this one included.
+  [[nodiscard]] virtual int ranks_on_machine() const = 0;
 
   /// Hands `own` to the other ranks of this host and returns theirs, by rank; in a world without
   /// two ranks on one host nothing happens. Blocks until all ranks have what they need, at most

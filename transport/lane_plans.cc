@@ -29,6 +29,8 @@ LanePlans::LanePlans(std::span<const Member> members, int rank) {
     if (plans.size() == static_cast<std::size_t>(rank)) reasons_ = reasons;
     plans.push_back(core::plan_lanes(reasons.wish, reasons.around));
   }
+  const std::string& machine = members[static_cast<std::size_t>(rank)].real_host;
+  ranks_on_machine_ = static_cast<int>(std::ranges::count(members, machine, &Member::real_host));
   own_ = plans[static_cast<std::size_t>(rank)];
   for (const core::LanePlan& plan : plans) {
     flows_.push_back(core::flows_between(own_, plan));

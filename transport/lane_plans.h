@@ -18,6 +18,9 @@ class LanePlans final {
   [[nodiscard]] const core::LanePlan& own() const { return own_; }
   [[nodiscard]] const core::LaneReasons& reasons() const { return reasons_; }
 
+  /// How many ranks share the cores of this one's host, this one included.
+  [[nodiscard]] int ranks_on_machine() const { return ranks_on_machine_; }
+
   /// How many flows this rank and a peer share; 0 with itself.
   [[nodiscard]] int flows_with(int peer) const { return flows_[static_cast<std::size_t>(peer)]; }
   /// The most that core::usual_flows says of any rank. The same on all ranks.
@@ -31,6 +34,7 @@ class LanePlans final {
   core::LaneReasons reasons_;  // of that
   std::vector<int> flows_;     // by rank
   int usual_flows_ = 1;
+  int ranks_on_machine_ = 1;
   int smallest_arena_mb_ = 0;
 };
 

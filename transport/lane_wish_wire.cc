@@ -28,6 +28,9 @@ void write_lane_wish(core::WireWriter& writer, const core::LaneWish& wish) {
   writer.signed_varint(wish.auxiliaries.value_or(kAuto));
   writer.signed_varint(wish.flows.value_or(kAuto));
   writer.signed_varint(wish.cores);
+  writer.signed_varint(wish.link_mbit);
+  writer.signed_varint(wish.lane_mbit);
+  writer.signed_varint(wish.auxiliary_mbit);
   writer.u8(static_cast<std::uint8_t>(wish.data_plane));
 }
 
@@ -37,6 +40,9 @@ core::LaneWish read_lane_wish(WireReader& reader) {
   wish.auxiliaries = read_choice(reader, core::kMostAuxiliaries);
   wish.flows = read_choice(reader, core::kMostFlowsOfALane);
   wish.cores = read_between(reader, 0, kMostCores);
+  wish.link_mbit = read_between(reader, 0, core::kMostMbit);
+  wish.lane_mbit = read_between(reader, 0, core::kMostMbit);
+  wish.auxiliary_mbit = read_between(reader, 0, core::kMostMbit);
   const std::uint8_t plane = reader.u8();
   if (plane > static_cast<std::uint8_t>(core::DataPlane::kMpi)) reader.fail();
   wish.data_plane = static_cast<core::DataPlane>(plane);

@@ -6,7 +6,7 @@
 
 namespace fasthorovod::transport {
 
-inline constexpr std::size_t kLeastLaneWishBytes = 5;
+inline constexpr std::size_t kLeastLaneWishBytes = 8;
 
 void write_lane_wish(core::WireWriter& writer, const core::LaneWish& wish);
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "core/wire.h"
+#include "transport/allreduce_wire.h"
 #include "transport/lane_wish_wire.h"
 #include "transport/local_socket.h"
 
@@ -20,7 +22,15 @@ constexpr std::size_t kMaxText = 4096;
 constexpr std::size_t kMissingNamed = 16;
 
 // Wire values: the position of each message in RendezvousMessage.
-enum class Kind : std::uint8_t { kIntroduction, kMissing, kRoster, kStartFailed, kReady, kBegin };
+enum class Kind : std::uint8_t {
+  kIntroduction,
+  kMissing,
+  kRoster,
+  kStartFailed,
+  kReady,
+  kBegin,
+  kProbe
+};
 
 struct Host {
   std::string identity;
@@ -88,6 +98,7 @@ void write_own(WireWriter& writer, const Member& member) {
   write(writer, member.endpoints);
   writer.text(member.door);
   write_lane_wish(writer, member.wish);
+  write_allreduce_wish(writer, member.allreduce);
   writer.varint(static_cast<std::uint64_t>(member.arena_mb));
 }
 
@@ -96,6 +107,7 @@ Member read_own(WireReader& reader, const Host& host) {
   member.door = reader.text();
   if (member.door.size() > kMaxLocalName) reader.fail();
   member.wish = read_lane_wish(reader);
+  member.allreduce = read_allreduce_wish(reader);
   const std::uint32_t arena_mb = reader.varint32();
   if (arena_mb < core::kLeastArenaMb || arena_mb > core::kMostArenaMb) reader.fail();
   member.arena_mb = static_cast<int>(arena_mb);
@@ -129,10 +141,15 @@ void write(WireWriter& writer, const Roster& message) {
     writer.varint(index.at(host_of(member)));
     write_own(writer, member);
   }
+  write_allreduce_plan(writer, message.allreduce);
 }
 
 void write(WireWriter& /*writer*/, const Ready& /*message*/) {}
 void write(WireWriter& /*writer*/, const Begin& /*message*/) {}
+void write(WireWriter& writer, const Probe& message) {
+  writer.varint(message.padding);
+  writer.bytes(std::vector<std::byte>(message.padding));
+}
 
 void write(WireWriter& writer, const StartFailed& message) {
   writer.u8(static_cast<std::uint8_t>(message.error.code));
@@ -160,7 +177,7 @@ Roster read_roster(WireReader& reader) {
   std::vector<Host> hosts(reader.count(3));
   for (Host& host : hosts) host = read_host(reader);
   Roster message;
-  const std::size_t count = reader.count(4 + kLeastLaneWishBytes);
+  const std::size_t count = reader.count(4 + kLeastLaneWishBytes + kLeastAllreduceWishBytes);
   for (std::size_t i = 0; i < count && reader.ok(); ++i) {
     const std::uint64_t host = reader.varint();
     if (host >= hosts.size()) {
@@ -169,6 +186,7 @@ Roster read_roster(WireReader& reader) {
       message.members.push_back(read_own(reader, hosts[host]));
     }
   }
+  message.allreduce = read_allreduce_plan(reader);
   return message;
 }
 
@@ -180,6 +198,13 @@ StartFailed read_start_failed(WireReader& reader) {
   message.error.culprit = static_cast<int>(reader.signed_varint());
   message.error.message = reader.text();
   return message;
+}
+
+Probe read_probe(WireReader& reader) {
+  const std::uint32_t padding = reader.varint32();
+  if (padding > kMostPadding) reader.fail();
+  (void)reader.bytes(padding);
+  return {padding};
 }
 
 RendezvousMessage read_body(WireReader& reader, std::uint8_t kind) {
@@ -196,6 +221,8 @@ RendezvousMessage read_body(WireReader& reader, std::uint8_t kind) {
       return Ready{};
     case Kind::kBegin:
       return Begin{};
+    case Kind::kProbe:
+      return read_probe(reader);
   }
   reader.fail();
   return Missing{};
@@ -230,18 +257,45 @@ std::string describe(const Missing& missing) {
   return more > 0 ? fmt::format("{} and {} more", text, more) : text;
 }
 
-core::Status check_data_planes(std::span<const Member> members) {
-  std::map<core::DataPlane, Missing> ranks;
+namespace {
+
+// An error when not all members say the same of a setting: which ranks say what, in the order in
+// which it was said first.
+template <typename Text>
+core::Status check_alike(std::span<const Member> members, std::string_view setting, Text text) {
+  std::vector<std::pair<std::string, Missing>> said;
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    Missing& those = ranks[members[rank].wish.data_plane];
-    those.ranks.push_back(static_cast<int>(rank));
-    ++those.count;
+    const std::string words(text(members[rank]));
+    auto found = std::ranges::find(said, words, &std::pair<std::string, Missing>::first);
+    if (found == said.end()) found = said.insert(said.end(), {words, {}});
+    found->second.ranks.push_back(static_cast<int>(rank));
+    ++found->second.count;
   }
-  if (ranks.size() <= 1) return {};
-  return core::Error{
-      core::ErrorCode::kInvalidArgument,
-      fmt::format("FASTHOROVOD_DATA_PLANE is tcp on {} and mpi on {}",
-                  describe(ranks[core::DataPlane::kTcp]), describe(ranks[core::DataPlane::kMpi]))};
+  if (said.size() <= 1) return {};
+  std::string list;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const char* const joint = i == 0 ? "" : i + 1 < said.size() ? ", " : " and ";
+    list += fmt::format("{}{} on {}", joint, said[i].first, describe(said[i].second));
+  }
+  return core::Error{core::ErrorCode::kInvalidArgument, fmt::format("{} is {}", setting, list)};
+}
+
+}  // namespace
+
+core::Status check_data_planes(std::span<const Member> members) {
+  return check_alike(members, "FASTHOROVOD_DATA_PLANE",
+                     [](const Member& member) { return core::to_string(member.wish.data_plane); });
+}
+
+core::Status check_allreduces(std::span<const Member> members) {
+  auto alike = check_alike(members, "FASTHOROVOD_ALLREDUCE", [](const Member& member) {
+    const auto& forced = member.allreduce.forced;
+    return forced ? core::to_string(*forced) : "auto";
+  });
+  if (!alike) return alike;
+  return check_alike(members, "FASTHOROVOD_DETERMINISTIC", [](const Member& member) {
+    return member.allreduce.deterministic ? "1" : "0";
+  });
 }
 
 std::vector<Endpoint> dialling_order(const Member& peer, const std::string& own_real_host,

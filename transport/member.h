@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/cost_model.h"
 #include "core/lane_plan.h"
 #include "core/result.h"
 #include "core/world.h"
@@ -28,6 +29,7 @@ struct Member {
   std::string door{};     // the name of the Unix socket at which ranks of its host meet it, or ""
   core::LaneWish wish{};  // how it would move its data
   int arena_mb = core::kLeastArenaMb;  // of its shared memory at most
+  core::AllreduceWish allreduce{};     // by which algorithm it would reduce between hosts
 
   friend bool operator==(const Member&, const Member&) = default;
 };
@@ -46,6 +48,7 @@ struct Missing {
 
 struct Roster {
   std::vector<Member> members;  // by rank
+  core::AllreducePlan allreduce{};
 };
 
 struct StartFailed {
@@ -56,7 +59,15 @@ struct Ready {};
 
 struct Begin {};
 
-using RendezvousMessage = std::variant<Introduction, Missing, Roster, StartFailed, Ready, Begin>;
+inline constexpr std::uint32_t kMostPadding = 256U << 10;
+
+/// From rank 0, and back without padding.
+struct Probe {
+  std::uint32_t padding = 0;  // bytes that say nothing, up to kMostPadding
+};
+
+using RendezvousMessage =
+    std::variant<Introduction, Missing, Roster, StartFailed, Ready, Begin, Probe>;
 
 std::vector<std::byte> encode(const RendezvousMessage& message);
 core::Result<RendezvousMessage> decode_rendezvous(std::span<const std::byte> bytes);
@@ -66,6 +77,8 @@ std::string describe(const Missing& missing);
 
 /// kInvalidArgument, the same on all ranks, when they do not agree on what carries their data.
 core::Status check_data_planes(std::span<const Member> members);
+/// The same for what they were told of algorithms.
+core::Status check_allreduces(std::span<const Member> members);
 
 /// Where `peer` is to be dialled from here, in order: loopback when it is on this real host, then
 /// the rest. Link-local addresses are tried on each of `scopes` (interfaces of this host that have

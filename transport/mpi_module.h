@@ -4,12 +4,12 @@
 // The plug-in exports one function, named kMpiModuleSymbol, of type MpiModuleFunction.
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "core/result.h"
 #include "transport/mpi_blocks.h"
 #include "transport/mpi_mail.h"
+#include "transport/plugin.h"
 
 namespace fasthorovod::transport {
 
@@ -38,8 +38,7 @@ class Mpi : public MpiMail, public MpiBlocks {
 };
 
 struct MpiModule {
-  /// core::build_id() of the plug-in. The rest is looked at only when it equals that of the reader.
-  std::array<char, 16> build;
+  PluginBuild build;
   Mpi& (*mpi)();
 };
 

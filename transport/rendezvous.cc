@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "transport/allreduce_plans.h"
+#include "transport/hop_probe.h"
+#include "transport/lane_plans.h"
 #include "transport/meeting.h"
 
 namespace fasthorovod::transport {
@@ -91,7 +94,7 @@ void Gathering::free_place(int rank, std::string why) {
   notes_[index] = std::move(why);
 }
 
-core::Result<std::vector<Member>> Gathering::wait(core::TimePoint deadline) {
+core::Status Gathering::gather(core::TimePoint deadline) {
   if (!all_here_) {
     links_.attach(
         {.on_message = [this](int rank, auto message) { take(rank, message); },
@@ -100,21 +103,49 @@ core::Result<std::vector<Member>> Gathering::wait(core::TimePoint deadline) {
     run_until(context_, all_here_, deadline);
     report_timer_.cancel();
   }
-  if (!all_here_) {
-    core::Error error = timed_out();
-    send_to_all(StartFailed{error});
-    links_.drain(core::Clock::now() + kFarewell);
-    return error;
-  }
+  if (all_here_) return {};
+  return timed_out();
+}
+
+core::Result<Roster> Gathering::wait(core::TimePoint deadline,
+                                     const std::optional<core::ProcessorCosts>& processor) {
+  if (core::Status status = gather(deadline); !status) return give_up(std::move(status).error());
   Roster roster;
   for (auto& member : members_) roster.members.push_back(std::move(*member));
+  auto plan = plan_allreduces(deadline, roster.members, processor);
+  if (!plan) return give_up(std::move(plan).error());
+  roster.allreduce = *std::move(plan);
   send_to_all(roster);
   // A long roster may not fit into every socket at once.
   while (!links_.drained() && core::Clock::now() < deadline) {
     context_.restart();
     context_.run_one_for(std::chrono::milliseconds(10));
   }
-  return std::move(roster.members);
+  return roster;
+}
+
+// Nothing is measured where nothing is sent, or where it would not matter.
+core::Result<core::AllreducePlan> Gathering::plan_allreduces(
+    core::TimePoint deadline, std::span<const Member> members,
+    const std::optional<core::ProcessorCosts>& processor) {
+  const core::AllreduceWish& wish = members[0].allreduce;
+  const std::vector<int> elsewhere = ranks_to_probe(members);
+  if (!processor || wish.forced || wish.deterministic || elsewhere.empty()) {
+    return plan_for(members, nullptr);
+  }
+  const HopProbe probe(links_, elsewhere);
+  run_until(context_, probe.over(), deadline);
+  const core::Result<core::HopCosts> hop = probe.costs();
+  if (!hop) return hop.error();
+  const core::CostFigures figures =
+      core::measured_figures(*hop, *processor, LanePlans(members, 0).largest_flows());
+  return plan_for(members, &figures);
+}
+
+core::Error Gathering::give_up(core::Error error) {
+  send_to_all(StartFailed{error});
+  links_.drain(core::Clock::now() + kFarewell);
+  return error;
 }
 
 void Gathering::report_missing() {
@@ -151,13 +182,12 @@ void Gathering::send_to_all(const RendezvousMessage& message) {
   for (int rank = 1; rank < size_; ++rank) (void)links_.send(rank, bytes);
 }
 
-core::Result<std::vector<Member>> join(boost::asio::io_context& context, ControlLinks& links,
-                                       Dialled rank_0, const Introduction& introduction,
-                                       core::TimePoint deadline) {
-  std::optional<core::Result<std::vector<Member>>> outcome;
+core::Result<Roster> join(boost::asio::io_context& context, ControlLinks& links, Dialled rank_0,
+                          const Introduction& introduction, core::TimePoint deadline) {
+  std::optional<core::Result<Roster>> outcome;
   std::optional<Missing> missing;
   bool done = false;
-  const auto finish = [&](core::Result<std::vector<Member>> result) {
+  const auto finish = [&](core::Result<Roster> result) {
     outcome.emplace(std::move(result));
     done = true;
     links.detach();  // whatever comes next belongs to the engine
@@ -171,8 +201,9 @@ core::Result<std::vector<Member>> join(boost::asio::io_context& context, Control
                       if (auto* news = std::get_if<Missing>(&*message)) missing = std::move(*news);
                       if (auto* failed = std::get_if<StartFailed>(&*message))
                         finish(std::move(failed->error));
-                      if (auto* roster = std::get_if<Roster>(&*message))
-                        finish(std::move(roster->members));
+                      if (auto* roster = std::get_if<Roster>(&*message)) finish(std::move(*roster));
+                      if (std::holds_alternative<Probe>(*message))
+                        (void)links.send(0, encode(Probe{}));
                     },
                 .on_end =
                     [&](int, core::Error error) {

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,14 +32,20 @@ class Gathering final {
   void welcome(Proven proven);
 
   /// Until all ranks have introduced themselves. At the deadline those who wait are told, too, who
-  /// never came.
-  core::Result<std::vector<Member>> wait(core::TimePoint deadline);
+  /// never came. `processor`: what was measured of this rank's, or nothing.
+  core::Result<Roster> wait(core::TimePoint deadline,
+                            const std::optional<core::ProcessorCosts>& processor);
 
  private:
   enum class Place : std::uint8_t { kFree, kProving, kTaken };
 
   void take(int rank, std::span<const std::byte> message);
   void introduce(int rank, Introduction introduction);
+  core::Status gather(core::TimePoint deadline);
+  core::Result<core::AllreducePlan> plan_allreduces(
+      core::TimePoint deadline, std::span<const Member> members,
+      const std::optional<core::ProcessorCosts>& processor);
+  core::Error give_up(core::Error error);
   void free_place(int rank, std::string why);
   void report_missing();
   [[nodiscard]] Missing missing() const;
@@ -58,8 +65,7 @@ class Gathering final {
 
 /// The side of every other rank: introduces itself over a connection to rank 0, and waits for the
 /// roster.
-core::Result<std::vector<Member>> join(boost::asio::io_context& context, ControlLinks& links,
-                                       Dialled rank_0, const Introduction& introduction,
-                                       core::TimePoint deadline);
+core::Result<Roster> join(boost::asio::io_context& context, ControlLinks& links, Dialled rank_0,
+                          const Introduction& introduction, core::TimePoint deadline);
 
 }  // namespace fasthorovod::transport

@@ -63,10 +63,13 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
                       {"FASTHOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "0"},
                       {"FASTHOROVOD_LANES", "5"},
                       {"FASTHOROVOD_AUX", "3"},
+                      {"FASTHOROVOD_AUX_PINNING", "5,1-2"},
                       {"FASTHOROVOD_FLOWS", "16"},
                       {"FASTHOROVOD_ARENA_MB", "256"},
                       {"FASTHOROVOD_FLOW_RATE", "200mbit"},
                       {"FASTHOROVOD_TCP_CONGESTION", "cubic"},
+                      {"FASTHOROVOD_ALLREDUCE", "two-hop-allreduce"},
+                      {"FASTHOROVOD_DETERMINISTIC", "1"},
                       {"FASTHOROVOD_FUSION_THRESHOLD", "1024"},
                       {"FASTHOROVOD_CACHE_CAPACITY", "7"},
                       {"FASTHOROVOD_LOG_LEVEL", "Debug"}});
@@ -83,10 +86,14 @@ TEST(Config, FillsEveryFieldFromItsVariable) {
   EXPECT_EQ(config.stall_limit, milliseconds(0));
   EXPECT_EQ(config.lanes, 5);
   EXPECT_EQ(config.auxiliaries, 3);
+  EXPECT_EQ(config.aux_pinning,
+            (AuxPinning{.kind = AuxPinning::Kind::kList, .processors = {5, 1, 2}}));
   EXPECT_EQ(config.flows, 16);
   EXPECT_EQ(config.arena_mb, 256);
   EXPECT_EQ(config.flow_rate, 25'000'000u);
   EXPECT_EQ(config.tcp_congestion, "cubic");
+  EXPECT_EQ(config.allreduce, AllreduceAlgorithm::kTwoHop);
+  EXPECT_TRUE(config.deterministic);
   EXPECT_EQ(config.fusion_threshold, 1024u);
   EXPECT_EQ(config.cache_capacity, 7u);
   EXPECT_EQ(config.log_level, LogLevel::kDebug);
@@ -105,12 +112,17 @@ TEST(Config, KeepsBoundsOfEveryNumber) {
       {"FASTHOROVOD_STALL_SHUTDOWN_TIME_SECONDS", {"0", "1000000"}, {"-1", "1000001", "x"}},
       {"FASTHOROVOD_LANES", {"1", "16", "auto"}, {"0", "17", "-1", "two"}},
       {"FASTHOROVOD_AUX", {"0", "16", "auto"}, {"17", "-1", "none"}},
+      {"FASTHOROVOD_AUX_PINNING", {"auto", "none", "3", "4-7,12"}, {"all", "4,", "7-4", "4,4-5"}},
       {"FASTHOROVOD_ARENA_MB", {"16", "1048576"}, {"15", "1048577", "1GB", "auto"}},
       {"FASTHOROVOD_FLOWS", {"1", "64", "auto"}, {"0", "65", "-1", "4.0", "Auto", "99999999999"}},
       {"FASTHOROVOD_FLOW_RATE", {"0", "200mbit", "25MB"}, {"200", "mbit", "25mb", "-1mbit"}},
       {"FASTHOROVOD_TCP_CONGESTION",
        {"reno", "bbr2", "dctcp-x"},
        {"a b", "of_sixteen_chars", "-;"}},
+      {"FASTHOROVOD_ALLREDUCE",
+       {"auto", "ring-allreduce", "one-hop-allreduce"},
+       {"ring", "Auto", "direct-allgather"}},
+      {"FASTHOROVOD_DETERMINISTIC", {"0", "1"}, {"yes", "-1"}},
       {"FASTHOROVOD_FUSION_THRESHOLD", {"0", "17179869184"}, {"-1", "17179869185", "64MB"}},
       {"FASTHOROVOD_CACHE_CAPACITY", {"0", "262144"}, {"-1", "262145", " 1"}},
       {"FASTHOROVOD_LOG_LEVEL", {"trace", "OFF"}, {"loud", "2"}},
@@ -127,6 +139,14 @@ TEST(Config, KeepsBoundsOfEveryNumber) {
       EXPECT_NE(message.find(row.name + "=\"" + value + "\""), std::string::npos) << message;
     }
   }
+}
+
+TEST(Config, SaysWhichNameIsMeant) {
+  EXPECT_EQ(refusal({{"FASTHOROVOD_ALLREDUCE", "ring-allreduct"}}),
+            "FASTHOROVOD_ALLREDUCE=\"ring-allreduct\" is not allowed: it takes auto, "
+            "ring-allreduce, two-hop-allreduce or one-hop-allreduce; did you mean "
+            "ring-allreduce?");
+  EXPECT_EQ(parsed({{"FASTHOROVOD_ALLREDUCE", "auto"}}).allreduce, std::nullopt);
 }
 
 TEST(Config, SaysWhatIsAllowedWhenItRefuses) {
@@ -267,7 +287,7 @@ TEST(Config, DescribesEverySettingOnce) {
     EXPECT_FALSE(setting.allowed.empty()) << setting.name;
     EXPECT_FALSE(setting.meaning.empty()) << setting.name;
   }
-  EXPECT_EQ(names.size(), 23u);
+  EXPECT_EQ(names.size(), 26u);
 }
 
 TEST(Config, ReadsTheEnvironmentOfThisProcess) {

@@ -5,17 +5,46 @@
 namespace fasthorovod::core {
 namespace {
 
+int spare(int cores, int ranks_on_host) {
+  return spare_auxiliaries({.cores = cores}, ranks_on_host);
+}
+
 TEST(LanePlan, SparesAuxiliariesOnlyBeyondFourCoresARank) {
-  EXPECT_EQ(spare_auxiliaries(1, 1), 0);
-  EXPECT_EQ(spare_auxiliaries(4, 1), 0);
-  EXPECT_EQ(spare_auxiliaries(5, 1), 1);
-  EXPECT_EQ(spare_auxiliaries(6, 1), 2);
-  EXPECT_EQ(spare_auxiliaries(96, 1), 2);
-  EXPECT_EQ(spare_auxiliaries(16, 4), 0);
-  EXPECT_EQ(spare_auxiliaries(23, 4), 1);
-  EXPECT_EQ(spare_auxiliaries(24, 4), 2);
-  EXPECT_EQ(spare_auxiliaries(8, 64), 0);
-  EXPECT_EQ(spare_auxiliaries(0, 0), 0) << "nothing is known";
+  EXPECT_EQ(spare(1, 1), 0);
+  EXPECT_EQ(spare(4, 1), 0);
+  EXPECT_EQ(spare(5, 1), 1);
+  EXPECT_EQ(spare(6, 1), 2);
+  EXPECT_EQ(spare(96, 1), 2);
+  EXPECT_EQ(spare(16, 4), 0);
+  EXPECT_EQ(spare(23, 4), 1);
+  EXPECT_EQ(spare(24, 4), 2);
+  EXPECT_EQ(spare(8, 64), 0);
+  EXPECT_EQ(spare(0, 0), 0) << "nothing is known";
+}
+
+TEST(LanePlan, SparesAsManyAuxiliariesAsFillAKnownLink) {
+  LaneWish wish{.cores = 16, .link_mbit = 10'000, .lane_mbit = 20'000, .auxiliary_mbit = 15'000};
+  EXPECT_EQ(spare_auxiliaries(wish, 1), 0) << "one lane does";
+  wish.link_mbit = 25'000;
+  EXPECT_EQ(spare_auxiliaries(wish, 1), 1);
+  EXPECT_EQ(spare_auxiliaries(wish, 2), 0) << "two ranks share the link";
+  wish.link_mbit = 100'000;
+  EXPECT_EQ(spare_auxiliaries(wish, 1), 4) << "and no more";
+  EXPECT_EQ(spare_auxiliaries(wish, 2), 2);
+  EXPECT_EQ(spare_auxiliaries(wish, 4), 0) << "no core is to spare";
+  wish.cores = 6;
+  EXPECT_EQ(spare_auxiliaries(wish, 1), 2);
+}
+
+TEST(LanePlan, WishesWithTheGoodputsOfTheMachine) {
+  LaneCosts costs = typical_costs();
+  const LaneWish typical = lane_wish(Config{}, 4);
+  EXPECT_EQ(lane_wish(Config{}, 4, costs), typical);
+  EXPECT_EQ(typical.link_mbit, 0) << "not its to know";
+  EXPECT_GT(typical.lane_mbit, 0);
+  EXPECT_GT(typical.lane_mbit, typical.auxiliary_mbit) << "it asks for every chunk";
+  costs.alone.far.send *= 2;
+  EXPECT_LT(lane_wish(Config{}, 4, costs).lane_mbit, typical.lane_mbit);
 }
 
 TEST(LanePlan, HasOneLaneInTheRankByDefault) {

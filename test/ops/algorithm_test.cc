@@ -118,33 +118,39 @@ INSTANTIATE_TEST_SUITE_P(Table, EachAlgorithm,
 
 TEST(AlgorithmTable, ChoosesTheTreeForSmallBroadcastsAndTheChainForLargeOnes) {
   Shape shape{.size = 4, .element_bytes = 4, .elements = 16384, .block_elements = {}};
-  EXPECT_EQ(choose(OpKind::kBroadcast, shape).name, "binomial-broadcast");
+  EXPECT_EQ(choose(OpKind::kBroadcast, shape, {}).name, "binomial-broadcast");
   shape.elements += 1;
-  EXPECT_EQ(choose(OpKind::kBroadcast, shape).name, "chain-broadcast");
+  EXPECT_EQ(choose(OpKind::kBroadcast, shape, {}).name, "chain-broadcast");
 }
 
 TEST(AlgorithmTable, HasAnAlgorithmForEveryOperation) {
   const Shape shape{.size = 3, .block_elements = {1, 2, 3}};
   for (int kind = 0; kind <= static_cast<int>(OrderedKind::kBarrier); ++kind) {
-    EXPECT_EQ(choose(static_cast<OrderedKind>(kind), shape).kind, static_cast<OrderedKind>(kind));
+    EXPECT_EQ(choose(static_cast<OrderedKind>(kind), shape, {}).kind,
+              static_cast<OrderedKind>(kind));
   }
-  EXPECT_EQ(choose(OpKind::kAllgather, shape).name, "direct-allgather");
-  EXPECT_EQ(choose(OpKind::kJoin, shape).name, "dissemination-barrier");
+  EXPECT_EQ(choose(OpKind::kAllgather, shape, {}).name, "direct-allgather");
+  EXPECT_EQ(choose(OpKind::kJoin, shape, {}).name, "dissemination-barrier");
   EXPECT_EQ(find_algorithm("carrier-pigeon"), nullptr);
 }
 
 TEST(AlgorithmTable, GathersSmallBlocksDirectly) {
   const std::uint64_t most = (64U << 10) / 3;
   const Shape small{.size = 4, .element_bytes = 1, .block_elements = {0, 1, most, 2}};
-  EXPECT_EQ(choose(OpKind::kAllgather, small).name, "direct-allgather");
+  EXPECT_EQ(choose(OpKind::kAllgather, small, {}).name, "direct-allgather");
   const Shape large{.size = 4, .element_bytes = 1, .block_elements = {0, 1, most + 1, 2}};
-  EXPECT_EQ(choose(OpKind::kAllgather, large).name, "ring-allgather");
-  EXPECT_TRUE(gathers_to_reduce(most, 4));
-  EXPECT_FALSE(gathers_to_reduce(most + 1, 4));
-  EXPECT_TRUE(gathers_to_reduce(256U << 10, 2));
-  EXPECT_FALSE(gathers_to_reduce(0, 2));
-  EXPECT_FALSE(gathers_to_reduce(4, 1));
-  EXPECT_FALSE(gathers_to_reduce(4, 9));
+  EXPECT_EQ(choose(OpKind::kAllgather, large, {}).name, "ring-allgather");
+}
+
+TEST(AlgorithmTable, HasEveryAllreduceThatAPlanMayChoose) {
+  const Shape shape{.size = 4, .element_bytes = 4, .elements = 100, .block_elements = {}};
+  core::AllreducePlan plan;
+  EXPECT_EQ(choose(OrderedKind::kAllreduce, shape, plan).name, "ring-allreduce");
+  for (const std::string_view name : core::allreduce_algorithm_names()) {
+    plan.forced = core::parse_allreduce_algorithm(name);
+    EXPECT_EQ(choose(OpKind::kAllreduce, shape, plan).name, name);
+    EXPECT_EQ(choose(OpKind::kAllreduce, shape, plan).kind, OrderedKind::kAllreduce);
+  }
 }
 
 TEST(AlgorithmTable, ChunksLieBetween32And253KiB) {
@@ -154,6 +160,28 @@ TEST(AlgorithmTable, ChunksLieBetween32And253KiB) {
   EXPECT_EQ(default_chunk_bytes(4U << 20, 2, 4), 128U << 10) << "four a flow";
   EXPECT_EQ(default_chunk_bytes(64U << 20, 2, 4), 253U << 10);
   EXPECT_EQ(default_chunk_bytes(64U << 20, 0, 0), 253U << 10);
+}
+
+TEST(AlgorithmTable, CutsIntoLargerChunksWhereARankSendsToAllAtOnce) {
+  const Shape shape{.size = 4, .element_bytes = 4, .elements = 256U << 10, .block_elements = {}};
+  const Algorithm& ring = *find_algorithm("ring-allreduce");
+  const Algorithm& two_hop = *find_algorithm("two-hop-allreduce");
+  const Algorithm& one_hop = *find_algorithm("one-hop-allreduce");
+  EXPECT_EQ(chunk_bytes(ring, shape, 4), 64U << 10);
+  EXPECT_EQ(chunk_bytes(two_hop, shape, 4), 128U << 10) << "two to each of three others";
+  EXPECT_EQ(chunk_bytes(two_hop, shape, 3), 253U << 10);
+  EXPECT_EQ(chunk_bytes(one_hop, shape, 8), 253U << 10);
+  Shape uneven = shape;
+  uneven.elements += 3;
+  uneven.rank = 3;
+  Shape other = uneven;
+  other.rank = 0;
+  EXPECT_EQ(chunk_bytes(two_hop, uneven, 3), chunk_bytes(two_hop, other, 3));
+  Shape small = shape;
+  small.elements = 16U << 10;
+  EXPECT_EQ(chunk_bytes(one_hop, small, 4), 64U << 10);
+  small.size = 2;
+  EXPECT_EQ(chunk_bytes(one_hop, small, 4), 32U << 10) << "both flows and more to one other";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <cstring>
 #include <utility>
 
 #include "ops/algorithm_table.h"
@@ -42,6 +43,17 @@ class ChunkBoardTest : public testing::Test {
         find_algorithm("ring-allreduce")
             ->build({.size = 2, .element_bytes = 4, .elements = 4, .block_elements = {}});
     made.done = [this](core::Status status) { outcomes_.push_back(std::move(status)); };
+    return made;
+  }
+
+  /// One chunk of 16 bytes goes to the peer and one comes, to be kept.
+  Operation one_hop(std::uint64_t sequence) {
+    Operation made = operation(sequence);
+    const Algorithm& algorithm = *find_algorithm("one-hop-allreduce");
+    const Shape shape{.size = 2, .element_bytes = 4, .elements = 4, .block_elements = {}};
+    made.schedule = algorithm.build(shape);
+    scratch_.resize(algorithm.scratch_bytes(shape));
+    made.scratch = scratch_;
     return made;
   }
 
@@ -90,6 +102,7 @@ class ChunkBoardTest : public testing::Test {
   }
 
   std::vector<float> values_ = {1, 2, 3, 4};
+  std::vector<std::byte> scratch_;
   std::vector<core::Status> outcomes_;
   std::vector<Error> faults_;
   std::vector<Departure> departures_;
@@ -111,6 +124,49 @@ TEST_F(ChunkBoardTest, OperationWithoutTransfersIsDoneInsideStart) {
   ASSERT_EQ(outcomes_.size(), 1U);
   EXPECT_TRUE(outcomes_[0]);
   EXPECT_EQ(board_.in_flight(), 0U);
+}
+
+TEST_F(ChunkBoardTest, KeepsWhatComesUntilAllIsThereAndTheOwnValuesHaveLeft) {
+  board_.start(one_hop(1));
+  const auto leaving = board_.take(kPeer);
+  FrameHeader coming = header(1, 0);
+  coming.payload_bytes = 16;
+  const auto arrival = board_.arrive(kPeer, coming);
+  ASSERT_TRUE(arrival);
+  ASSERT_EQ(arrival->kind, Arrival::Kind::kInto);
+  const std::vector<float> theirs = {10, 20, 30, 40};
+  std::memcpy(arrival->into.data(), theirs.data(), 16);
+  board_.received(arrival->ticket);
+  EXPECT_EQ(values_, (std::vector<float>{1, 2, 3, 4})) << "they are still to be sent";
+  EXPECT_TRUE(outcomes_.empty());
+  board_.sent(leaving->ticket);
+  EXPECT_EQ(values_, (std::vector<float>{11, 22, 33, 44}));
+  ASSERT_EQ(outcomes_.size(), 1U);
+  EXPECT_TRUE(outcomes_[0]);
+}
+
+TEST_F(ChunkBoardTest, MakesNoSumOfAnOperationThatFailed) {
+  board_.start(one_hop(1));
+  const auto leaving = board_.take(kPeer);
+  FrameHeader coming = header(1, 0);
+  coming.payload_bytes = 16;
+  const auto arrival = board_.arrive(kPeer, coming);
+  ASSERT_TRUE(arrival);
+  board_.fail(kGroup, 1, {ErrorCode::kTimedOut, "too late"});
+  board_.sent(leaving->ticket);
+  board_.received(arrival->ticket);
+  EXPECT_EQ(values_, (std::vector<float>{1, 2, 3, 4}));
+  ASSERT_EQ(outcomes_.size(), 1U);
+  EXPECT_FALSE(outcomes_[0]);
+}
+
+TEST_F(ChunkBoardTest, RefusesASumWithoutItsScratch) {
+  Operation made = one_hop(1);
+  made.scratch = made.scratch.first(8);
+  board_.start(std::move(made));
+  ASSERT_EQ(outcomes_.size(), 1U);
+  ASSERT_FALSE(outcomes_[0]);
+  EXPECT_EQ(outcomes_[0].error().code, ErrorCode::kInternal);
 }
 
 TEST_F(ChunkBoardTest, KnowsWhatIsLeftForAPeer) {

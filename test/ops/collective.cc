@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <numeric>
 
 #include "ops/algorithms/cut.h"
@@ -162,6 +163,13 @@ std::uint64_t bytes_by_formula(const CollectiveSpec& spec, int rank) {
     return 2 * total - even_part(shape, shape.neighbour(1)).bytes -
            even_part(shape, shape.neighbour(2)).bytes;
   }
+  if (spec.algorithm->name == "two-hop-allreduce") {
+    const std::uint64_t own = even_part(shape, rank).bytes;
+    return total - own + (static_cast<std::uint64_t>(shape.size) - 1) * own;
+  }
+  if (spec.algorithm->name == "one-hop-allreduce") {
+    return total * (static_cast<std::uint64_t>(shape.size) - 1);
+  }
   if (spec.algorithm->name == "ring-allgather") {
     return total - block_part(shape, shape.neighbour(1)).bytes;
   }
@@ -201,6 +209,18 @@ std::vector<Bytes> defined_of(const CollectiveSpec& spec, const std::vector<Byte
   return defined;
 }
 
+namespace {
+
+// A callback that is never called, without pieces, keeps it as long as the operation lives.
+void lend_scratch(const CollectiveSpec& spec, int rank, Operation& operation) {
+  if (spec.algorithm->scratch_bytes == nullptr) return;
+  const auto scratch = std::make_shared<Bytes>(spec.algorithm->scratch_bytes(shape_of(spec, rank)));
+  operation.scratch = *scratch;
+  operation.piece_done = [scratch](std::uint32_t) {};
+}
+
+}  // namespace
+
 Operation operation_of(const CollectiveSpec& spec, int rank, Bytes& buffer, std::uint64_t sequence,
                        const Bytes* source) {
   Operation operation;
@@ -218,6 +238,7 @@ Operation operation_of(const CollectiveSpec& spec, int rank, Bytes& buffer, std:
   if (spec.algorithm->has_source) operation.source = *source;
   operation.type = spec.type;
   operation.reduction = spec.reduction;
+  lend_scratch(spec, rank, operation);
   return operation;
 }
 

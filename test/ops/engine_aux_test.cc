@@ -7,6 +7,7 @@
 
 #include "test/ops/aux_children.h"
 #include "test/ops/ordered_calls.h"
+#include "transport/own_processors.h"
 
 namespace fasthorovod::ops::testing {
 namespace {
@@ -48,6 +49,7 @@ std::vector<Floats> results_with(int lanes, int auxiliaries, int arena_mb = 256)
                    config.auxiliaries = auxiliaries;
                    config.flows = 2;
                    config.arena_mb = arena_mb;
+                   config.deterministic = true;  // several worlds are compared
                  }});
   return results;
 }
@@ -124,6 +126,38 @@ TEST(EngineAux, AreRefusedWithASentenceWhenTheProgramIsMissing) {
   EXPECT_THAT(engine.error().message,
               ::testing::HasSubstr("FASTHOROVOD_AUX=\"16\" on rank 0: the program "
                                    "fasthorovod-aux is missing"));
+}
+
+TEST(EngineAux, AreRefusedWithASentenceWhereTheyCanNotRun) {
+  put_auxiliary_on_path();
+  core::Config config;
+  config.auxiliaries = 1;
+  config.aux_pinning = {.kind = core::AuxPinning::Kind::kList, .processors = {1023}};
+  core::Log log(core::LogLevel::kOff, [](core::LogLevel, std::string_view) {});
+  const auto engine = Engine::start(config, 0, log);
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().code, core::ErrorCode::kInvalidArgument);
+  EXPECT_THAT(
+      engine.error().message,
+      ::testing::HasSubstr("FASTHOROVOD_AUX_PINNING=\"1023\": this process may not run on"));
+}
+
+TEST(EngineAux, RunOnTheListedProcessorsAndGiveThemBack) {
+  put_auxiliary_on_path();
+  std::vector<std::string> lines;
+  core::Log log(core::LogLevel::kInfo,
+                [&lines](core::LogLevel, std::string_view line) { lines.emplace_back(line); });
+  core::Config config;
+  config.auxiliaries = 1;
+  config.aux_pinning = {.kind = core::AuxPinning::Kind::kList,
+                        .processors = transport::own_processors().usable};
+  for (int start = 0; start < 2; ++start) {
+    lines.clear();
+    const auto engine = Engine::start(config, static_cast<std::uint32_t>(start), log);
+    ASSERT_TRUE(engine) << engine.error().message;
+    EXPECT_THAT(lines,
+                ::testing::Contains(::testing::HasSubstr("auxiliary 0 runs on processors ")));
+  }
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ std::vector<Floats> results_with(const std::vector<Lanes>& by_rank,
                    const Lanes& own = by_rank[static_cast<std::size_t>(config.rank)];
                    config.lanes = own.lanes;
                    config.flows = own.flows;
+                   config.deterministic = true;  // several worlds are compared
                    place(config);
                  }});
   return results;

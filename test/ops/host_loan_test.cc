@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "ops/host_layout.h"
 #include "ops/host_mate.h"
-#include "ops/host_stripes.h"
 #include "transport/arena.h"
 
 namespace fasthorovod::ops {

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <random>
 
-#include "ops/host_stripes.h"
+#include "ops/host_layout.h"
 #include "test/ops/host_allreduce.h"
 #include "transport/arena_heap.h"
 
@@ -353,6 +356,112 @@ TEST(HostRunner, KeepsItsAreaWhileLanesMayTouchIt) {
   EXPECT_FALSE(ranks.side(0).runner->releasable());
   ranks.side(0).runner->transfers_ended();
   EXPECT_TRUE(ranks.side(0).runner->releasable());
+}
+
+/// A rank that runs one small sum of float32 after another, in two entries at most.
+class Repeater {
+ public:
+  static constexpr std::size_t kCount = 100;
+
+  Repeater(int place, int ranks) : place_(place), layout_(layout_of(place, ranks)) {}
+
+  [[nodiscard]] std::span<std::byte> arena() { return arena_.bytes(); }
+  [[nodiscard]] std::uint64_t done() const { return done_; }
+  [[nodiscard]] const std::deque<HostRunner>& runners() const { return runners_; }
+
+  void turn(const std::vector<HostSeat>& seats) {
+    if (running_ == nullptr) return begin(seats);
+    HostNews news;
+    running_->look(news);
+    if (const auto step = running_->next()) {
+      running_->run(*step);
+      running_->ran(*step, news);
+    }
+    EXPECT_TRUE(news.disagreements.empty());
+    EXPECT_TRUE(news.ends.empty()) << "nobody asked for it";
+    if (!running_->ended()) return;
+    EXPECT_TRUE(running_->outcome());
+    running_ = nullptr;
+    ++done_;
+    const auto ranks = static_cast<float>(seats.size());
+    const float sum = ranks * static_cast<float>(done_) + ranks * (ranks - 1) / 2;
+    EXPECT_EQ(values_, std::vector<float>(kCount, sum)) << "operation " << done_;
+  }
+
+ private:
+  static HostLayout layout_of(int place, int ranks) {
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    return lay_out({all}, place, kCount, sizeof(float), 1U << 20);
+  }
+
+  void begin(const std::vector<HostSeat>& seats) {
+    std::ranges::fill(values_, static_cast<float>(done_ + 1) + static_cast<float>(place_));
+    const auto output = std::as_writable_bytes(std::span(values_));
+    for (HostRunner& runner : runners_) {
+      HostNews none;
+      runner.look(none);
+      if (!runner.can_begin_next()) continue;
+      runner.begin_next({done_ + 1, fingerprint(), output, output});
+      running_ = &runner;
+      return;
+    }
+    ASSERT_LT(runners_.size(), 2U) << "mates are through with the one before the last";
+    HostOperation operation;
+    operation.sequence = done_ + 1;
+    operation.fingerprint = fingerprint();
+    operation.layout = layout_;
+    operation.input = operation.output = output;
+    operation.type = DataType::kFloat32;
+    const std::size_t offset = HostTable::bytes() + runners_.size() * 4096;
+    operation.area = arena().subspan(offset, layout_.area_bytes());
+    running_ = &runners_.emplace_back(std::move(operation), table_, offset, seats);
+  }
+
+  [[nodiscard]] std::uint32_t fingerprint() const { return static_cast<std::uint32_t>(done_ * 7); }
+
+  const int place_;
+  const HostLayout layout_;
+  transport::Arena arena_ = *transport::Arena::create(HostTable::bytes() + 2 * 4096);
+  HostTable table_{arena_.bytes()};
+  std::vector<float> values_ = std::vector<float>(kCount);
+  std::deque<HostRunner> runners_;
+  HostRunner* running_ = nullptr;
+  std::uint64_t done_ = 0;
+};
+
+TEST(HostRunner, RunsTheNextSmallOperationsWithWhatItHas) {
+  for (int ranks = 2; ranks <= 4; ++ranks) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(ranks));
+    std::deque<Repeater> repeaters;
+    std::vector<HostSeat> seats;
+    for (int place = 0; place < ranks; ++place) {
+      seats.push_back({place, repeaters.emplace_back(place, ranks).arena()});
+    }
+    for (int turn = 0; turn < 20'000; ++turn) {
+      repeaters[random() % repeaters.size()].turn(seats);
+      if (testing::Test::HasFailure()) return;
+    }
+    for (const Repeater& repeater : repeaters) EXPECT_GT(repeater.done(), 500U);
+  }
+}
+
+TEST(HostRunner, KeepsNothingOfWhatFailedOrIsLarge) {
+  Simulation large({.hosts = {{0, 1}}, .elements = 2 * kSmallBytes});
+  large.run();
+  large.settle();
+  EXPECT_TRUE(large.side(0).runner->releasable());
+  EXPECT_FALSE(large.side(0).runner->can_begin_next());
+  Simulation small({.hosts = {{0, 1}}, .elements = 100});
+  small.run();
+  small.settle();
+  EXPECT_TRUE(small.side(0).runner->can_begin_next());
+  Simulation failed({.hosts = {{0, 1}}, .elements = 100});
+  failed.begin(0);
+  failed.side(0).runner->fail({ErrorCode::kTimedOut, "late", 1});
+  failed.settle();
+  EXPECT_TRUE(failed.side(0).runner->releasable());
+  EXPECT_FALSE(failed.side(0).runner->can_begin_next());
 }
 
 TEST(HostRunner, NamesTheMatesItWaitsFor) {

@@ -78,6 +78,30 @@ TEST(HostTable, BeginsEveryEntryWithCountersOfZero) {
   EXPECT_EQ(pair.seen.find({1, 2})->description(), "b");
 }
 
+TEST(HostTable, PublishesTheNextOperationInAnEntry) {
+  Pair pair;
+  HostEntry* entry = pair.table.publish({{1, 1}, 77, 4096, "a sum", {8192, HostLoan::kNothing}});
+  const auto first = pair.seen.find({1, 1});
+  ASSERT_TRUE(first);
+  for (HostSlot& slot : entry->slots) slot.in = slot.summed = slot.out = slot.copied = 3;
+  pair.table.publish_next(*entry, {1, 2}, 78);
+  EXPECT_EQ(pair.seen.publications(), 2U);
+  EXPECT_EQ(first->now(), HostSighting::Now::kGone);
+  EXPECT_FALSE(pair.seen.find({1, 1}));
+  EXPECT_FALSE(HostTable::find_in(*first->entry, {1, 1}));
+  const auto next = pair.seen.find({1, 2});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->entry, first->entry);
+  EXPECT_TRUE(HostTable::find_in(*first->entry, {1, 2}));
+  EXPECT_EQ(next->fingerprint, 78U);
+  EXPECT_EQ(next->area, 4096U);
+  EXPECT_EQ(next->loan.input, 8192U);
+  EXPECT_EQ(next->description(), "a sum");
+  for (const HostSlot& slot : next->entry->slots) {
+    EXPECT_EQ(slot.in + slot.summed + slot.out + slot.copied, 0U);
+  }
+}
+
 TEST(HostTable, IsFullWhenAllEntriesAreTaken) {
   Pair pair;
   HostEntry* last = nullptr;
@@ -112,6 +136,31 @@ TEST(HostTable, NeverShowsHalfOfAnEntry) {
     if (!sighting) continue;
     EXPECT_EQ(sighting->fingerprint % 2, 1U);
     EXPECT_EQ(sighting->fingerprint, sighting->area);
+  }
+  owner.join();
+}
+
+// The same where entries are published anew without being taken back.
+TEST(HostTable, NeverShowsHalfOfTheNextOperation) {
+  Pair pair;
+  HostEntry* entry = pair.table.publish({{0, 7}, 0, 0, ""});
+  const HostEntry& seen = *pair.seen.find({0, 7})->entry;
+  std::atomic<bool> over{false};
+  std::thread owner([&] {
+    for (std::uint32_t i = 1; i < 20'000; ++i) {
+      pair.table.publish_next(*entry, {i % 2, 7}, i);
+      entry->slots[0].in.store(i);
+    }
+    over.store(true);
+  });
+  while (!over.load()) {
+    const auto sighting = HostTable::find_in(seen, {1, 7});
+    if (!sighting) continue;
+    EXPECT_EQ(sighting->fingerprint % 2, 1U);
+    const std::uint32_t in = seen.slots[0].in.load();
+    if (sighting->now() == HostSighting::Now::kRunning) {
+      EXPECT_TRUE(in == 0 || in == sighting->fingerprint) << in;
+    }
   }
   owner.join();
 }

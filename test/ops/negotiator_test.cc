@@ -47,8 +47,9 @@ class NegotiatorTest : public ::testing::Test {
   Worker worker_;
   ChunkBoard board_{[](int, const Error&) {}, [] {}};
   Routes routes_{world_, board_, nullptr};
-  Executor executor_{
-      world_, 1, board_, routes_, pending_, worker_, {[](int) {}, [](const Error&) {}, [] {}}};
+  core::AllreducePlan allreduces_;
+  Executor executor_{world_,  1,        allreduces_, board_,
+                     routes_, pending_, worker_,     {[](int) {}, [](const Error&) {}, [] {}}};
   ProcessSets sets_{world_};
   Negotiator negotiator_{
       world_,

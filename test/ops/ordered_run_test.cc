@@ -251,6 +251,67 @@ TEST_P(RunWhere, RanksThatDisagreeAreNamed) {
       where(GetParam()));
 }
 
+// What is kept of small operations serves those of the same kind only.
+TEST_P(RunWhere, SmallOnesOfManyKindsInTurns) {
+  run_as_threads(
+      3,
+      [](Engine& engine) {
+        ASSERT_TRUE(engine.add_group(3, {2, 0, 1}));
+        for (int round = 0; round < 400; ++round) {
+          Floats values(static_cast<std::size_t>(1 + round % 7 * 500), static_cast<float>(round));
+          OrderedOperation operation = call(OrderedKind::kAllreduce, values, values);
+          if (round % 2 != 0) operation.group = 3;
+          const bool greatest = round % 5 == 0;
+          if (greatest) operation.reduction = core::Reduction::kMax;
+          expect_success(engine.run(operation));
+          const auto expected = static_cast<float>(greatest ? round : 3 * round);
+          ASSERT_EQ(values, Floats(values.size(), expected)) << round;
+        }
+      },
+      where(GetParam()));
+}
+
+TEST_P(RunWhere, RanksThatDisagreeAfterManyThatAgreedAreNamed) {
+  run_as_threads(
+      2,
+      [](Engine& engine) {
+        for (int round = 0; round < 3; ++round) {
+          for (int i = 0; i < 20; ++i) expect_healthy(engine);
+          Floats values(50, 1.0F);
+          OrderedOperation operation = call(OrderedKind::kAllreduce, values, values);
+          operation.title = "sum " + std::to_string(round);
+          if (engine.world().rank == 1) operation.reduction = core::Reduction::kMax;
+          expect_failure(engine.run(operation), ErrorCode::kMismatch,
+                         {"all_reduce of 50 float32, sum", "all_reduce of 50 float32, max"});
+        }
+        expect_healthy(engine);
+      },
+      where(GetParam()));
+}
+
+TEST_P(RunWhere, ATimeLimitAfterManyThatEndedNamesThisOne) {
+  run_as_threads(
+      2,
+      [](Engine& engine) {
+        for (int i = 0; i < 20; ++i) expect_healthy(engine);
+        Floats values(50, 1.0F);
+        OrderedOperation sum = call(OrderedKind::kAllreduce, values, values);
+        sum.title = "the sum of my own";
+        if (engine.world().rank == 0) {
+          sum.time_limit = std::chrono::milliseconds(150);
+          expect_failure(engine.run(sum), ErrorCode::kTimedOut,
+                         {"the sum of my own", "150 ms", "rank 1"});
+        }
+        Floats gate(1);
+        testing::expect_success(engine.submit(allreduce_of("gate", gate)));
+        if (engine.world().rank == 1) {
+          expect_failure(engine.run(sum), ErrorCode::kTimedOut, {"150 ms"});
+        }
+        expect_healthy(engine);
+      },
+      where(GetParam()));
+}
+
 TEST_P(RunWhere, TimeLimitsNameWhoIsLate) {
   run_as_threads(
       3,

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "transport/listening_places.h"
 #include "transport/member.h"
 
@@ -190,14 +192,25 @@ TEST(RendezvousMessages, ComeBackAsTheyWere) {
                               "real",
                               {{ip("10.0.0.1"), 9}, {ip("::1"), 8}},
                               rank == 1 ? "" : "door " + std::to_string(rank),
-                              {.lanes = 1 + rank, .auxiliaries = rank, .flows = 64, .cores = 3},
+                              {.lanes = 1 + rank,
+                               .auxiliaries = rank,
+                               .flows = 64,
+                               .cores = 3,
+                               .link_mbit = 25'000,
+                               .lane_mbit = 20'000,
+                               .auxiliary_mbit = 15'000 + rank},
                               16 + rank});
   }
+  roster.members[2].allreduce = {.forced = core::AllreduceAlgorithm::kOneHop,
+                                 .deterministic = true};
+  roster.allreduce = core::plan_allreduce(5, {.hop_seconds = 0.1}, {.flows = 4});
+  roster.allreduce.measured = true;
   roster.members[4].wish.lanes.reset();
   roster.members[3].wish.auxiliaries.reset();
   auto back = decode_rendezvous(encode(roster));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(std::get<Roster>(*back).members, roster.members);
+  EXPECT_EQ(std::get<Roster>(*back).allreduce, roster.allreduce);
 
   back = decode_rendezvous(encode(Introduction{5, roster.members[3]}));
   ASSERT_TRUE(back);
@@ -227,15 +240,32 @@ TEST(RendezvousMessages, RefuseLanesThatNoRankCanHave) {
   EXPECT_FALSE(accepts({.flows = 0}, 16));
   EXPECT_FALSE(accepts({.flows = 65}, 16));
   EXPECT_FALSE(accepts({.flows = 1, .cores = -1}, 16));
+  EXPECT_FALSE(accepts({.flows = 1, .link_mbit = -1}, 16));
+  EXPECT_FALSE(accepts({.flows = 1, .lane_mbit = core::kMostMbit + 1}, 16));
+  EXPECT_FALSE(accepts({.flows = 1, .auxiliary_mbit = -1}, 16));
   EXPECT_FALSE(accepts({.flows = 1}, 15));
   EXPECT_FALSE(accepts({.flows = 1}, (1 << 20) + 1));
+}
+
+TEST(RendezvousMessages, RefusePlansThatNobodyMakes) {
+  const auto accepts = [](const core::AllreducePlan& plan) {
+    return decode_rendezvous(encode(Roster{{}, plan})).has_value();
+  };
+  EXPECT_TRUE(accepts({}));
+  EXPECT_TRUE(accepts({.forced = core::AllreduceAlgorithm::kTwoHop}));
+  EXPECT_FALSE(accepts({.forced = static_cast<core::AllreduceAlgorithm>(3)}));
+  EXPECT_FALSE(accepts({.figures = {.hop_seconds = -1}}));
+  EXPECT_FALSE(accepts({.figures = {.rank_rate = std::numeric_limits<double>::infinity()}}));
+  EXPECT_FALSE(accepts({.limits = std::vector<core::AllreduceLimits>(17)}));
+  EXPECT_TRUE(decode_rendezvous(encode(Probe{kMostPadding})));
+  EXPECT_FALSE(decode_rendezvous(encode(Probe{kMostPadding + 1})));
 }
 
 TEST(RendezvousMessages, AreRefusedWhenCutOrLengthened) {
   const std::vector<RendezvousMessage> messages{
       Introduction{2, {{"id", "name"}, "real", {{ip("10.0.0.1"), 9}}, "door"}}, Missing{{1}, 1},
       Roster{{{{"id", "name"}, "real", {{ip("::1"), 9}}}}},
-      StartFailed{{core::ErrorCode::kTimedOut, "why", 4}}};
+      StartFailed{{core::ErrorCode::kTimedOut, "why", 4}}, Probe{3}};
   for (const auto& message : messages) {
     auto bytes = encode(message);
     for (std::size_t length = 0; length < bytes.size(); ++length) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compression/codec_table.h"
+#include "core/lane_plan.h"
 #include "tools/fasthorovod-bench/choices.h"
 #include "tools/fasthorovod-bench/sizes.h"
 #include "tools/fasthorovod-bench/step_command_line.h"
@@ -49,6 +50,18 @@ constexpr const char* kPlanFooter =
     "forced\n"
     "by a variable. --seconds is how long it waits for the numbers of flows to be found; it stops\n"
     "sooner when they are.";
+
+constexpr const char* kPlacementFooter =
+    "The first run measures what it costs this machine to send, receive, add and copy a byte, and\n"
+    "keeps that in the user's cache folder, where ranks find it, too: auto of FASTHOROVOD_AUX "
+    "follows\n"
+    "from it. Then each round predicts and measures a lane that has a core to itself, one beside "
+    "a\n"
+    "thread that always wants the same core, and one beside a thread that fills the last-level "
+    "cache.\n"
+    "Rounds in which others use more than 5 % of the processors do not count; if there are too "
+    "many,\n"
+    "the result is void and the exit status 3.";
 
 /// Options as texts, before they are checked.
 struct Texts {
@@ -258,6 +271,28 @@ core::Status check_back_to_back(const BenchCommandLine& line) {
   return {};
 }
 
+CLI::App* declare_placement(CLI::App& app, PlacementOptions& options) {
+  CLI::App* command = app.add_subcommand(
+      "placement", "what a lane carries where it runs, predicted and measured; no other ranks");
+  command->footer(kPlacementFooter);
+  command->add_option("--rounds", options.rounds, "of each placement")
+      ->check(CLI::Range(1, kMostRepetitions))
+      ->capture_default_str();
+  command->add_option("--time", options.time_ms, "milliseconds of each measurement")
+      ->check(CLI::Range(1, 60'000))
+      ->capture_default_str();
+  command
+      ->add_option("--auxiliaries", options.auxiliaries,
+                   "measure the gain of so many, also where cores are too few for that; [1, 2, and "
+                   "4 where there are 8 cores, or 16]")
+      ->check(CLI::Range(1, core::kMostAuxiliaries));
+  command->add_flag("--fresh", options.fresh, "calibrate, also where that was done before");
+  command->add_flag("--model", options.model,
+                    "print costs and the model, and measure nothing else");
+  command->add_flag("--json", options.json, "one JSON object a line");
+  return command;
+}
+
 core::Status read_texts(const Texts& texts, BenchCommandLine& line) {
   AllreduceOptions& options = line.allreduce;
   core::Status done = read_operation(texts, options);
@@ -295,6 +330,8 @@ core::Result<BenchCommandLine> parse_bench_command_line(const std::vector<std::s
   step_arguments.declare(*steps, line);
   CLI::App* plan = app.add_subcommand("plan", "what was chosen, after a short calibration");
   declare_plan(*plan, line.plan_options);
+  PlacementOptions placement;
+  const CLI::App* placements = declare_placement(app, placement);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
@@ -304,7 +341,11 @@ core::Result<BenchCommandLine> parse_bench_command_line(const std::vector<std::s
     return bad_option(error.what());
   }
   if (app.get_subcommands().size() != 1)
-    return bad_option("say what to measure: allreduce, step or plan");
+    return bad_option("say what to measure: allreduce, step, plan or placement");
+  if (placements->parsed()) {
+    line.placement = placement;
+    return line;
+  }
   line.steps = steps->parsed();
   line.plan = plan->parsed();
   if (line.plan) return line;

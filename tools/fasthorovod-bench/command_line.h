@@ -1,11 +1,13 @@
 // The command line of fasthorovod-bench. Pure: reads nothing but its arguments.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/result.h"
 #include "tools/fasthorovod-bench/allreduce.h"
+#include "tools/fasthorovod-bench/placement.h"
 #include "tools/fasthorovod-bench/plan_options.h"
 #include "tools/fasthorovod-bench/step.h"
 
@@ -18,11 +20,12 @@ struct BenchCommandLine {
   AllreduceOptions allreduce{};
   StepOptions step{};
   PlanOptions plan_options{};
-  bool gloo = false;               // runs it beside the engine
-  bool mpi = false;                // the same
-  bool one_flow = false;           // the same, the engine with one flow to each peer
-  std::string python = "python3";  // what has torch, for gloo
-  std::string mpirun = "mpirun";   // with its options, for MPI
+  std::optional<PlacementOptions> placement{};  // in place of both
+  bool gloo = false;                            // runs it beside the engine
+  bool mpi = false;                             // the same
+  bool one_flow = false;                        // the same, the engine with one flow to each peer
+  std::string python = "python3";               // what has torch, for gloo
+  std::string mpirun = "mpirun";                // with its options, for MPI
 };
 
 /// `arguments` are argv without the program's name. Errors are one sentence, name the option and

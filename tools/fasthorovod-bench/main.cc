@@ -32,6 +32,7 @@ namespace tools = fasthorovod::tools;
 
 constexpr int kFailed = 1;
 constexpr int kBadCommandLine = 2;
+constexpr int kVoid = 3;
 
 Result<Config> read_environment(Log& log) {
   auto environment = tools::understand_torchrun(fasthorovod::core::process_environment());
@@ -133,6 +134,13 @@ Result<std::uint64_t> run(const tools::BenchCommandLine& line, Log& log) {
                     : run_allreduce(line, *config, *others, log);
 }
 
+int report_placement(const tools::PlacementOptions& options, Log& log) {
+  const Result<bool> counts = tools::run_placement(options, log);
+  if (counts) return *counts ? 0 : kVoid;
+  fmt::print(stderr, "fasthorovod-bench: {}\n", counts.error().message);
+  return kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -149,6 +157,7 @@ int main(int argc, char** argv) {
     fmt::print("{}", line->help);
     return 0;
   }
+  if (line->placement) return report_placement(*line->placement, log);
   const Result<std::uint64_t> wrong = run(*line, log);
   if (!wrong) {
     fmt::print(stderr, "fasthorovod-bench: {}\n", wrong.error().message);

@@ -54,6 +54,9 @@ void visit_lanes(Visitor& visit, Facts& facts) {
   visit(facts.wish.auxiliaries);
   visit(facts.wish.flows);
   visit(facts.wish.cores);
+  visit(facts.wish.link_mbit);
+  visit(facts.wish.lane_mbit);
+  visit(facts.wish.auxiliary_mbit);
   visit(facts.around.ranks_on_host);
   visit(facts.around.peers_elsewhere);
 }
