@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/aux_cores.h"
+
 namespace fasthorovod::tools {
 namespace {
 
@@ -37,9 +39,12 @@ struct Choice {
 
 std::string rule_of_auxiliaries(const LaneFacts& lanes) {
   if (!lanes.around.peers_elsewhere) return "all ranks share memory";
-  return fmt::format(
-      "cores {}, ranks on the host {}: what the share of each has beyond 4, at most 2",
-      lanes.wish.cores, lanes.around.ranks_on_host);
+  const std::string share =
+      fmt::format("cores {}, ranks on the host {}: what the share of each has beyond {}",
+                  lanes.wish.cores, lanes.around.ranks_on_host, core::kCoresOfARank);
+  if (lanes.wish.link_mbit == 0) return share + ", at most 2";
+  return fmt::format("{}, to fill a link of {} Mbit/s by a lane of {} and auxiliaries of {}", share,
+                     lanes.wish.link_mbit, lanes.wish.lane_mbit, lanes.wish.auxiliary_mbit);
 }
 
 Choice lanes_of(const LaneFacts& lanes) {
