@@ -60,7 +60,7 @@ struct Config {
   std::optional<int> auxiliaries;          // AUX: of those, in auxiliary processes; nothing: auto
   AuxPinning aux_pinning;                  // AUX_PINNING: on which cores these run
   int cores = 0;                 // this process may use; 0: as the system says. No variable
-  int flows = 4;                 // FLOWS: TCP connections of a lane to a peer
+  std::optional<int> flows;      // FLOWS: TCP connections of a lane to a peer
   BytesPerSecond flow_rate = 0;  // FLOW_RATE: of a flow to another host; 0 no limit
   std::string tcp_congestion;    // TCP_CONGESTION: of flows, by name; "" keeps the system's
   int arena_mb = 1024;           // ARENA_MB: MiB of shared memory at most

@@ -38,7 +38,7 @@ int spare_auxiliaries(const LaneWish& wish, int ranks_on_host) {
 }
 
 LanePlan plan_lanes(const LaneWish& wish, const LaneSurroundings& around) {
-  LanePlan plan{.flows = wish.flows, .data_plane = wish.data_plane};
+  LanePlan plan{.data_plane = wish.data_plane};
   if (wish.auxiliaries) {
     plan.auxiliaries = *wish.auxiliaries;
   } else if (around.peers_elsewhere) {
@@ -47,11 +47,23 @@ LanePlan plan_lanes(const LaneWish& wish, const LaneSurroundings& around) {
     plan.auxiliaries = std::min(spare_auxiliaries(wish, around.ranks_on_host), others);
   }
   plan.lanes = wish.lanes.value_or(std::min(1 + plan.auxiliaries, kMostLanes));
+  plan.measures_flows = !wish.flows;
+  plan.flows = flows_of_a_lane(wish.flows, plan.lanes);
   return plan;
 }
 
+int flows_of_a_lane(const std::optional<int>& wish, int lanes) {
+  return wish.value_or(std::max(kUsualFlows, kMostChosenFlows / std::max(lanes, 1)));
+}
+
 int flows_between(const LanePlan& a, const LanePlan& b) {
-  return std::max(a.lanes * a.flows, b.lanes * b.flows);
+  if (a.measures_flows == b.measures_flows) return std::max(a.lanes * a.flows, b.lanes * b.flows);
+  const LanePlan& told = a.measures_flows ? b : a;
+  return std::max({told.lanes * told.flows, a.lanes, b.lanes});
+}
+
+int usual_flows(const LanePlan& plan) {
+  return plan.lanes * (plan.measures_flows ? kUsualFlows : plan.flows);
 }
 
 }  // namespace fasthorovod::core

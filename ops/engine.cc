@@ -33,11 +33,11 @@ core::Result<std::shared_ptr<std::byte>> private_memory(std::size_t bytes) {
 }  // namespace
 
 core::Status EngineImpl::launch(transport::MpiProcess* mpi) {
-  core::LanePlan plan = control_->lane_plan();
-  if (!auxiliaries_) plan.auxiliaries = 0;
+  plan_ = control_->lane_plan();
+  if (!auxiliaries_) plan_.auxiliaries = 0;
   auto lanes = mpi != nullptr
                    ? start_mpi_lane(world_, *mpi, board_, [this] { return board_.in_flight() > 0; })
-                   : start_lanes(plan, board_);
+                   : start_lanes(plan_, board_, rates_ = make_rate_board(plan_));
   if (!lanes) return std::move(lanes).error();
   if (auxiliaries_) {
     core::Status joined = auxiliaries_->start_lanes(*memory_, board_, auxiliary_hooks(), *lanes);
@@ -93,6 +93,12 @@ EngineStatistics EngineImpl::statistics() const {
           .bytes_received = lane.bytes_received,
           .cache_hits = negotiator_.cache_hits(),
           .refused_connections = control_->refused().total()};
+}
+
+LaneReport EngineImpl::lane_report() const {
+  return {.reasons = control_->lane_reasons(),
+          .plan = plan_,
+          .peers = rates_ ? rates_->reports() : std::vector<transport::PeerReport>()};
 }
 
 namespace {

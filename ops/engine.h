@@ -25,6 +25,7 @@
 
 #include "core/config.h"
 #include "core/cost_model.h"
+#include "core/lane_plan.h"
 #include "core/log.h"
 #include "core/request.h"
 #include "core/result.h"
@@ -32,6 +33,7 @@
 #include "ops/handle.h"
 #include "ops/ordered.h"
 #include "transport/control_plane.h"
+#include "transport/peer_rates.h"
 
 namespace fasthorovod::ops {
 
@@ -65,6 +67,13 @@ struct EngineStatistics {
   std::uint64_t bytes_received = 0;
   std::uint64_t cache_hits = 0;  // requests that cost one bit
   std::uint64_t refused_connections = 0;
+};
+
+/// How this rank moves its data, why, and what is known of its flows by now.
+struct LaneReport {
+  core::LaneReasons reasons;
+  core::LanePlan plan;
+  std::vector<transport::PeerReport> peers;  // flows of lanes in this process; none over MPI
 };
 
 class Engine {
@@ -136,6 +145,8 @@ class Engine {
       std::size_t bytes) = 0;
 
   [[nodiscard]] virtual EngineStatistics statistics() const = 0;
+
+  [[nodiscard]] virtual LaneReport lane_report() const = 0;
 
   /// By what all ranks of the world choose the algorithm of an all-reduce, and the figures behind
   /// it: the same on all ranks, from the start on.

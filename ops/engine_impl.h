@@ -52,7 +52,7 @@ class EngineImpl final : public Engine {
         memory_(std::move(memory)),
         auxiliaries_(std::move(auxiliaries)),
         world_(control_->world()),
-        flows_(control_->largest_flows()),
+        flows_(control_->usual_flows()),
         log_(log),
         pending_([this] { control_->post([this] { announce(); }); }),
         board_([this](int peer, core::Error error) { report_fault(peer, std::move(error)); },
@@ -113,6 +113,7 @@ class EngineImpl final : public Engine {
   }
   core::Result<std::shared_ptr<std::byte>> shared_memory(std::size_t bytes) override;
   [[nodiscard]] EngineStatistics statistics() const override;
+  [[nodiscard]] LaneReport lane_report() const override;
   [[nodiscard]] const core::AllreducePlan& allreduce_plan() const override {
     return control_->allreduce_plan();
   }
@@ -179,8 +180,10 @@ class EngineImpl final : public Engine {
   const std::unique_ptr<SharedMemory> memory_;
   const std::unique_ptr<Auxiliaries> auxiliaries_;
   const core::World& world_;
-  const int flows_;  // the most that two ranks share: chunks are cut by it
+  const int flows_;  // to a peer, as all ranks believe: chunks are cut by it
   core::Log& log_;
+  core::LanePlan plan_;                          // as it came out
+  std::shared_ptr<transport::RateBoard> rates_;  // of lanes in this process
   std::unique_ptr<transport::LaneSet> lanes_;
   Worker worker_;
   PendingTable pending_;

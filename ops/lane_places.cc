@@ -1,6 +1,7 @@
 #include "ops/lane_places.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/clock.h"
@@ -30,8 +31,15 @@ core::Result<transport::MpiProcess*> reach_data_plane(const core::Config& config
   return process;
 }
 
-core::Result<Places> start_lanes(const core::LanePlan& plan, transport::ChunkWork& work) {
-  const transport::LaneOptions options{.rates = std::make_shared<transport::RateBoard>()};
+std::shared_ptr<transport::RateBoard> make_rate_board(const core::LanePlan& plan) {
+  std::optional<int> first;
+  if (plan.measures_flows) first = core::kUsualFlows * std::max(plan.lanes - plan.auxiliaries, 1);
+  return std::make_shared<transport::RateBoard>(first);
+}
+
+core::Result<Places> start_lanes(const core::LanePlan& plan, transport::ChunkWork& work,
+                                 std::shared_ptr<transport::RateBoard> rates) {
+  const transport::LaneOptions options{.rates = std::move(rates)};
   Places places;
   for (int lane = plan.auxiliaries; lane < plan.lanes; ++lane) {
     auto place = transport::ThreadLane::start(options, work);

@@ -12,6 +12,7 @@
 #include "transport/chunk_work.h"
 #include "transport/lane_place.h"
 #include "transport/mpi_process.h"
+#include "transport/peer_rates.h"
 
 namespace fasthorovod::ops {
 
@@ -19,9 +20,13 @@ namespace fasthorovod::ops {
 /// have it, at most config.start_timeout. kUnavailable, kInvalidArgument: it can not.
 core::Result<transport::MpiProcess*> reach_data_plane(const core::Config& config);
 
-/// One place a lane of the plan; the first ones are threads of this process. `work` outlives them.
+/// For the lanes of a plan that are threads of this process.
+std::shared_ptr<transport::RateBoard> make_rate_board(const core::LanePlan& plan);
+
+/// One place for each lane of the plan that is a thread of this process. `work` outlives them.
 core::Result<std::vector<std::unique_ptr<transport::LanePlace>>> start_lanes(
-    const core::LanePlan& plan, transport::ChunkWork& work);
+    const core::LanePlan& plan, transport::ChunkWork& work,
+    std::shared_ptr<transport::RateBoard> rates);
 
 /// The one lane of a rank whose data MPI carries. `busy` as in MpiLaneOptions.
 core::Result<std::vector<std::unique_ptr<transport::LanePlace>>> start_mpi_lane(

@@ -39,7 +39,7 @@ core::AllreducePlan plan_for(std::span<const Member> members, const core::CostFi
   const core::AllreduceWish& wish = members[0].allreduce;
   core::CostPlacement placement;
   if (!wish.deterministic) {
-    placement = {.flows = LanePlans(members, 0).largest_flows(),
+    placement = {.flows = LanePlans(members, 0).usual_flows(),
                  .cores_a_rank = cores_a_rank(members)};
   }
   core::AllreducePlan plan =

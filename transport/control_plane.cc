@@ -82,8 +82,9 @@ class AsioControlPlane final : public ControlPlane {
 
   [[nodiscard]] const core::World& world() const override { return world_; }
   [[nodiscard]] const core::LanePlan& lane_plan() const override { return lanes_.own(); }
+  [[nodiscard]] const core::LaneReasons& lane_reasons() const override { return lanes_.reasons(); }
   [[nodiscard]] int flows_with(int peer) const override { return lanes_.flows_with(peer); }
-  [[nodiscard]] int largest_flows() const override { return lanes_.largest_flows(); }
+  [[nodiscard]] int usual_flows() const override { return lanes_.usual_flows(); }
   [[nodiscard]] int smallest_arena_mb() const override { return lanes_.smallest_arena_mb(); }
   [[nodiscard]] const core::AllreducePlan& allreduce_plan() const override { return allreduce_; }
 

@@ -92,11 +92,12 @@ class ControlPlane {
 
   /// How this rank moves its data, given who shares its host.
   [[nodiscard]] virtual const core::LanePlan& lane_plan() const = 0;
+  [[nodiscard]] virtual const core::LaneReasons& lane_reasons() const = 0;
   /// How many flows this rank and `peer` share, whatever each of them was told; 0 with itself.
   [[nodiscard]] virtual int flows_with(int peer) const = 0;
-  /// The most that any two ranks share. The same on all ranks, so what must be cut alike
-  /// everywhere is cut by this.
-  [[nodiscard]] virtual int largest_flows() const = 0;
+  /// The most that core::usual_flows says of any rank. The same on all ranks, so what must be cut
+  /// alike everywhere is cut by this.
+  [[nodiscard]] virtual int usual_flows() const = 0;
   /// The least that any rank allows for its shared memory, in MiB. The same on all ranks.
   [[nodiscard]] virtual int smallest_arena_mb() const = 0;
   /// By what all ranks choose the algorithm of an all-reduce. The same on all ranks.

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <memory>
 
+#include "core/lane_plan.h"
+
 namespace fasthorovod::transport {
 namespace {
 
@@ -39,7 +41,8 @@ std::size_t descriptors_needed(const core::Config& config) {
   if (config.size == 1) return kAlone + of_lanes;
   const auto size = static_cast<std::size_t>(config.size);
   const std::size_t peers = std::min(kNeighbours, size - 1);
-  const std::size_t flows = peers * lanes * static_cast<std::size_t>(config.flows);
+  const int of_a_lane = core::flows_of_a_lane(config.flows, static_cast<int>(lanes));
+  const std::size_t flows = peers * lanes * static_cast<std::size_t>(of_a_lane);
   // Rank 0 keeps a connection to every other rank.
   return kAmongOthers + of_lanes + flows + (config.rank == 0 ? size : 0);
 }

@@ -12,6 +12,9 @@
 namespace fasthorovod::transport {
 namespace {
 
+// Smaller chunks say nothing about goodput, and should cost nothing.
+constexpr std::size_t kTelling = 32 << 10;
+
 // Failure is ignored: the options exist on TCP only, and only the speed depends on them.
 void set_tcp_option(int fd, int option, int value) {
   (void)::setsockopt(fd, IPPROTO_TCP, option, &value, sizeof value);
@@ -29,9 +32,9 @@ Flow::Flow(int peer, FileDescriptor socket, int notsent_lowat, ChunkWork& work,
       rates_(std::move(rates)),
       sender_(peer, socket_.get(), notsent_lowat, work, counters),
       receiver_(peer, socket_.get(), work, counters) {
-  rates_->publish(this, 0, {});
   set_tcp_option(fd(), TCP_NODELAY, 1);
   set_tcp_option(fd(), TCP_NOTSENT_LOWAT, notsent_lowat);
+  rates_->join(this, in_use_);
 }
 
 Flow::~Flow() { rates_->forget(this); }
@@ -56,11 +59,24 @@ bool Flow::leaves_next_to_others() {
          guard_.leaves(work_.backlog(peer_), sender_.held(), rates, now);
 }
 
+void Flow::start(const OutgoingChunk& chunk) {
+  if (!sender_.busy() && chunk.payload.size() >= kTelling) {
+    rates_->look(this, core::Clock::now(), sender_.drained(), sender_.dry());
+  }
+  sender_.start(chunk);
+}
+
+void Flow::push() {
+  sender_.push();
+  // A flow that failed, and is kept for what it still receives, takes no other's place.
+  if (sender_.error()) rates_->forget(this);
+}
+
 void Flow::on_events(std::uint32_t events) {
   const std::uint32_t trouble = events & (EPOLLERR | EPOLLHUP);
   if (((events & EPOLLOUT) | trouble) != 0) {
     refused_ = false;
-    if (sender_.busy() && !sender_.error()) sender_.push();
+    if (sender_.busy() && !sender_.error()) push();
   }
   if (((events & EPOLLIN) | trouble) != 0 && receiver_.state() == FlowReceiver::State::kOpen) {
     receiver_.receive();

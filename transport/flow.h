@@ -8,6 +8,7 @@
 // Thread: owner (the lane).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,16 +38,16 @@ class Flow final {
   [[nodiscard]] FileDescriptor release() { return std::move(socket_); }
   [[nodiscard]] FlowReceiver& receiver() { return receiver_; }
 
-  /// No chunk is in hand and the direction is open.
-  [[nodiscard]] bool may_take() const { return !sender_.busy() && !sender_.error(); }
+  /// It is one of those in use, no chunk is in hand, and the direction is open.
+  [[nodiscard]] bool may_take() const { return in_use_ && !sender_.busy() && !sender_.error(); }
   /// Whether the socket would take a chunk now; if not, the flow wants to know when it would.
   bool ready();
   /// A slow flow near the end of the work, asked when it is ready: the next chunk is another's.
   [[nodiscard]] bool leaves_next_to_others();
   /// As of FlowSender: what was started leaves with push().
-  void start(const OutgoingChunk& chunk) { sender_.start(chunk); }
+  void start(const OutgoingChunk& chunk);
   [[nodiscard]] bool takes_more() const { return sender_.takes_more(); }
-  void push() { sender_.push(); }
+  void push();
   [[nodiscard]] bool drains_at_once() { return sender_.drains_at_once(); }
   /// There is no work for the peer: nothing to wait for.
   void forget_refusal() { refused_ = false; }
@@ -69,6 +70,7 @@ class Flow final {
   FileDescriptor socket_;
   ChunkWork& work_;
   const std::shared_ptr<PeerRates> rates_;  // owned by the lanes' RateBoard and the peer's flows
+  std::atomic<bool> in_use_{true};          // as rates_ says
   TailGuard guard_;
   FlowSender sender_;
   FlowReceiver receiver_;

@@ -38,10 +38,12 @@ FlowSender::FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, Lan
 bool FlowSender::ready() {
   if (total_ - empty_at_ < kUnasked) {
     rate_.rest();
+    dry_ = true;
     return true;
   }
   look();
-  if (held_ < kUnasked) return true;
+  dry_ = held_ < kUnasked;
+  if (dry_) return true;
   const auto most = static_cast<std::uint64_t>(notsent_lowat_) / 2;
   if (held_ > most && queued(SIOCOUTQNSD) > most) return false;
   // The kernel's own idea of writable also knows the send buffer, and is the one that EPOLLOUT goes

@@ -5,7 +5,9 @@
 // Thread: owner (the lane). It borrows the socket, the work and the counters.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -35,6 +37,10 @@ class FlowSender final {
   [[nodiscard]] const FlowRate& rate() const { return rate_; }
   /// Bytes written that the peer's kernel had not acknowledged then.
   [[nodiscard]] std::uint64_t held() const { return held_; }
+  /// Bytes acknowledged so far, as of then.
+  [[nodiscard]] std::uint64_t drained() const { return total_ - std::min(held_, total_); }
+  /// Next to nothing was left to send.
+  [[nodiscard]] bool dry() const { return dry_; }
 
   /// Takes a chunk in hand; push() writes it. Only when not busy and without an error, or while it
   /// takes_more().
@@ -71,6 +77,7 @@ class FlowSender final {
   std::uint64_t total_ = 0;     // written since the start
   std::uint64_t empty_at_ = 0;  // of total_, when the peer was last known to have acknowledged all
   std::uint64_t held_ = 0;
+  bool dry_ = true;
   FlowRate rate_;
   FlowSpeed speed_;
   std::optional<core::Error> error_;

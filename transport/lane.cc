@@ -31,9 +31,11 @@ constexpr int kAskAgainMs = 1;  // after work was there that nobody took
 
 struct Peer {
   int rank = 0;
+  std::shared_ptr<PeerRates> rates;
   std::vector<std::unique_ptr<Flow>> flows;
   std::size_t first = 0;  // the flow that is offered the next chunk
   bool served = false;    // got a chunk in this turn, so there may be more
+  bool rests = true;      // there was no work at the last look
 };
 
 struct NewFlow {
@@ -134,9 +136,9 @@ bool Lane::Impl::let_in() {
     added.swap(new_flows_);
   }
   for (auto& flow : added) {
-    peer_of(flow.peer).flows.push_back(std::make_unique<Flow>(flow.peer, std::move(flow.socket),
-                                                              options_.notsent_lowat, work_,
-                                                              counters_, rates_->of(flow.peer)));
+    Peer& peer = peer_of(flow.peer);
+    peer.flows.push_back(std::make_unique<Flow>(
+        flow.peer, std::move(flow.socket), options_.notsent_lowat, work_, counters_, peer.rates));
   }
   return !added.empty();
 }
@@ -144,7 +146,7 @@ bool Lane::Impl::let_in() {
 Peer& Lane::Impl::peer_of(int rank) {
   const auto found = std::ranges::find(peers_, rank, &Peer::rank);
   if (found != peers_.end()) return *found;
-  return peers_.emplace_back(Peer{.rank = rank, .flows = {}});
+  return peers_.emplace_back(Peer{.rank = rank, .rates = rates_->of(rank), .flows = {}});
 }
 
 bool Lane::Impl::retry_parked() {
@@ -179,8 +181,10 @@ void Lane::Impl::offer(Peer& peer) {
   if (peer.flows.empty()) return;
   if (!work_.has_work(peer.rank)) {
     for (auto& flow : peer.flows) flow->forget_refusal();
+    if (!std::exchange(peer.rests, true)) peer.rates->rest(core::Clock::now());
     return;
   }
+  peer.rests = false;
   const std::size_t count = peer.flows.size();
   const std::size_t first = peer.first % count;
   for (std::size_t i = 0; i < count; ++i) {

@@ -7,9 +7,10 @@
 // Sending: a flow takes a chunk only when the socket is writable (TCP_NOTSENT_LOWAT) and its unsent
 // bytes are below half of that mark, so a slow flow never holds a chunk hostage. Near the end of
 // what there is to send it leaves chunks to faster flows, on whichever lanes of the process
-// (tail_guard.h), and is asked again within 1 ms. Header and payload leave in one sendmsg,
-// small frames together with the next chunk. Where the network is no limit (flow_speed.h) one flow
-// takes several chunks at once, and goes on before another one gets any.
+// (tail_guard.h), and is asked again within 1 ms. Flows that are not in use (peer_rates.h) take no
+// chunks, but receive. Header and payload leave in one sendmsg, small frames together with the next
+// chunk. Where the network is no limit (flow_speed.h) one flow takes several chunks at once, and
+// goes on before another one gets any.
 //
 // Receiving: up to 128 KiB a call into a scratch of the flow, or straight into place. In one turn
 // of the loop a flow sends at most 1 MiB, and reads at most 512 KiB.

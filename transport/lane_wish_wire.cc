@@ -26,7 +26,7 @@ std::optional<int> read_choice(WireReader& reader, int most) {
 void write_lane_wish(core::WireWriter& writer, const core::LaneWish& wish) {
   writer.signed_varint(wish.lanes.value_or(kAuto));
   writer.signed_varint(wish.auxiliaries.value_or(kAuto));
-  writer.signed_varint(wish.flows);
+  writer.signed_varint(wish.flows.value_or(kAuto));
   writer.signed_varint(wish.cores);
   writer.signed_varint(wish.link_mbit);
   writer.signed_varint(wish.lane_mbit);
@@ -38,7 +38,7 @@ core::LaneWish read_lane_wish(WireReader& reader) {
   core::LaneWish wish;
   wish.lanes = read_choice(reader, core::kMostLanes);
   wish.auxiliaries = read_choice(reader, core::kMostAuxiliaries);
-  wish.flows = read_between(reader, 1, core::kMostFlowsOfALane);
+  wish.flows = read_choice(reader, core::kMostFlowsOfALane);
   wish.cores = read_between(reader, 0, kMostCores);
   wish.link_mbit = read_between(reader, 0, core::kMostMbit);
   wish.lane_mbit = read_between(reader, 0, core::kMostMbit);
@@ -47,7 +47,7 @@ core::LaneWish read_lane_wish(WireReader& reader) {
   if (plane > static_cast<std::uint8_t>(core::DataPlane::kMpi)) reader.fail();
   wish.data_plane = static_cast<core::DataPlane>(plane);
   const int lanes = wish.lanes.value_or(core::kMostLanes);
-  if (lanes < 1 || wish.auxiliaries.value_or(0) > lanes) reader.fail();
+  if (lanes < 1 || wish.flows == 0 || wish.auxiliaries.value_or(0) > lanes) reader.fail();
   return wish;
 }
 

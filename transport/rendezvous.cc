@@ -138,7 +138,7 @@ core::Result<core::AllreducePlan> Gathering::plan_allreduces(
   const core::Result<core::HopCosts> hop = probe.costs();
   if (!hop) return hop.error();
   const core::CostFigures figures =
-      core::measured_figures(*hop, *processor, LanePlans(members, 0).largest_flows());
+      core::measured_figures(*hop, *processor, LanePlans(members, 0).usual_flows());
   return plan_for(members, &figures);
 }
 

@@ -48,7 +48,7 @@ TEST(Config, IsAWorldOfOneWithoutAnything) {
   EXPECT_EQ(config.size, 1);
   EXPECT_FALSE(config.lanes);
   EXPECT_FALSE(config.auxiliaries);
-  EXPECT_EQ(config.flows, 4);
+  EXPECT_FALSE(config.flows);
   EXPECT_EQ(config.arena_mb, 1024);
   EXPECT_EQ(config.log_level, LogLevel::kWarning);
 }

@@ -49,7 +49,7 @@ TEST(LanePlan, WishesWithTheGoodputsOfTheMachine) {
 
 TEST(LanePlan, HasOneLaneInTheRankByDefault) {
   const LanePlan plan = plan_lanes(lane_wish(Config{}, 4), {});
-  EXPECT_EQ(plan, (LanePlan{.lanes = 1, .auxiliaries = 0, .flows = 4}));
+  EXPECT_EQ(plan, (LanePlan{.lanes = 1, .auxiliaries = 0, .flows = 8, .measures_flows = true}));
 }
 
 TEST(LanePlan, CarriesTheDataPlane) {
@@ -95,6 +95,25 @@ TEST(LanePlan, TakesWhatWasGiven) {
   const LaneWish wish{.lanes = 3, .auxiliaries = 3, .flows = 7, .cores = 1};
   EXPECT_EQ(plan_lanes(wish, {.ranks_on_host = 9}),
             (LanePlan{.lanes = 3, .auxiliaries = 3, .flows = 7}));
+}
+
+TEST(LanePlan, OpensMoreFlowsThanItBeginsWithWhereItMayChoose) {
+  EXPECT_EQ(flows_of_a_lane({}, 1), kMostChosenFlows);
+  EXPECT_EQ(flows_of_a_lane({}, 2), kUsualFlows);
+  EXPECT_EQ(flows_of_a_lane({}, 16), kUsualFlows);
+  EXPECT_EQ(flows_of_a_lane(7, 2), 7);
+  EXPECT_EQ(usual_flows(plan_lanes({}, {})), kUsualFlows);
+  EXPECT_EQ(usual_flows(plan_lanes({.lanes = 3}, {})), 3 * kUsualFlows);
+  EXPECT_EQ(usual_flows(plan_lanes({.lanes = 3, .flows = 5}, {})), 15);
+}
+
+TEST(LanePlan, SharesTheNumberThatOneSideWasTold) {
+  const LanePlan chooses = plan_lanes({.lanes = 2}, {});
+  EXPECT_EQ(flows_between(chooses, chooses), 8);
+  EXPECT_EQ(flows_between(chooses, plan_lanes({.lanes = 1}, {})), 8);
+  EXPECT_EQ(flows_between(chooses, {.lanes = 1, .flows = 3}), 3);
+  EXPECT_EQ(flows_between({.lanes = 1, .flows = 16}, chooses), 16);
+  EXPECT_EQ(flows_between(chooses, {.lanes = 1, .flows = 1}), 2) << "one for each lane";
 }
 
 TEST(LanePlan, SharesAsManyFlowsAsTheSideThatWantsMore) {

@@ -27,7 +27,9 @@ class Rank final {
       : board_([this](int peer, core::Error error) { fault(peer, std::move(error)); },
                [this] { lanes_->wake(); }, {}, [flows](int) { return flows; }),
         lanes_(std::make_unique<LaneSet>(
-            std::move(start_lanes({.lanes = lanes, .flows = 1}, board_)).value())) {}
+            std::move(start_lanes({.lanes = lanes, .flows = 1}, board_,
+                                  std::make_shared<transport::RateBoard>()))
+                .value())) {}
   ~Rank() { lanes_->stop(); }
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;

@@ -15,7 +15,7 @@ constexpr int kRanks = 3;
 
 struct Lanes {
   std::optional<int> lanes;
-  int flows;
+  std::optional<int> flows;
 };
 
 /// The results of both doors and a message, one after the other.
@@ -81,6 +81,7 @@ TEST_P(EngineWithLanes, GiveTheSameBitsHoweverMany) {
 TEST(EngineLanes, MayDifferFromRankToRank) {
   expect_the_same_bits({{1, 4}, {3, 1}, {2, 3}});
   expect_the_same_bits({{16, 1}, {1, 1}, {std::nullopt, 4}});
+  expect_the_same_bits({{1, std::nullopt}, {2, std::nullopt}, {3, 1}});
 }
 
 // The ranks that share a host reduce there first, and what they get opens chunks on the lanes.
@@ -92,6 +93,24 @@ TEST(EngineLanes, GiveTheSameBitsBetweenHostsOfSeveralRanks) {
   for (const Floats& result : results_with({{3, 2}, {1, 4}, {2, 1}}, two_on_one)) {
     EXPECT_EQ(result, single);
   }
+}
+
+TEST(EngineLanes, TellOfTheirFlows) {
+  run_as_threads(2,
+                 [](Engine& engine) {
+                   Floats values(1'000'000, 1.0F);
+                   expect_success(engine.submit(allreduce_of("all", values)));
+                   const LaneReport report = engine.lane_report();
+                   EXPECT_EQ(report.plan.lanes, 1);
+                   EXPECT_TRUE(report.plan.measures_flows);
+                   EXPECT_FALSE(report.reasons.wish.flows);
+                   EXPECT_TRUE(report.reasons.around.peers_elsewhere);
+                   ASSERT_EQ(report.peers.size(), 1U);
+                   EXPECT_EQ(report.peers[0].peer, 1 - engine.world().rank);
+                   EXPECT_LE(report.peers[0].flows.size(), 8U);
+                   EXPECT_FALSE(report.peers[0].flows.empty());
+                 },
+                 {.adjust = live_apart});
 }
 
 TEST(EngineLanes, CountTheBytesOfAll) {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import secrets
 import shutil
 import socket
 import subprocess
@@ -102,15 +101,6 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-@pytest.fixture(name="secret")
-def make_secret(tmp_path):
-    """A job secret in a file that only we may read."""
-    path = tmp_path / "secret"
-    path.touch(mode=0o600)
-    path.write_text(secrets.token_hex(32))
-    return str(path)
 
 
 @needs_launcher

@@ -285,8 +285,26 @@ TEST(ControlPlane, KnowsHowManyFlowsEachPairShares) {
     for (int peer = 0; peer < 3; ++peer) {
       EXPECT_EQ(plane.flows_with(peer), expected[rank][static_cast<std::size_t>(peer)]);
     }
-    EXPECT_EQ(plane.largest_flows(), 6);
+    EXPECT_EQ(plane.usual_flows(), 6);
     EXPECT_EQ(plane.smallest_arena_mb(), 62);
+  }
+}
+
+TEST(ControlPlane, SharesMoreFlowsWhereBothMayFindTheNumber) {
+  World world(Mode::kByHand, 3);
+  const auto ranks = world.start_all(0, [](core::Config& config) {
+    if (config.rank == 1) config.flows = 2;
+  });
+  const std::vector<std::vector<int>> expected{{0, 2, 8}, {2, 0, 2}, {8, 2, 0}};
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    const ControlPlane& plane = ranks[rank]->plane();
+    for (int peer = 0; peer < 3; ++peer) {
+      EXPECT_EQ(plane.flows_with(peer), expected[rank][static_cast<std::size_t>(peer)]);
+    }
+    EXPECT_EQ(plane.usual_flows(), 4);
+    EXPECT_EQ(plane.lane_plan().measures_flows, rank != 1);
+    EXPECT_EQ(plane.lane_reasons().wish.flows.has_value(), rank == 1);
+    EXPECT_TRUE(plane.lane_reasons().around.ranks_on_host == 3);
   }
 }
 
@@ -352,7 +370,7 @@ TEST(ControlPlane, OfAWorldOfOneOpensNoSocket) {
   ASSERT_TRUE(plane) << plane.error().message;
   EXPECT_EQ((*plane)->world().size, 1);
   EXPECT_EQ((*plane)->world().epoch, 3U);
-  EXPECT_EQ((*plane)->largest_flows(), 4);
+  EXPECT_EQ((*plane)->usual_flows(), 4);
   EXPECT_EQ((*plane)->smallest_arena_mb(), 1024);
   Rank rank(std::move(*plane));
   rank.on_owner([](ControlPlane& own) {

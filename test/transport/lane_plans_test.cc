@@ -9,7 +9,7 @@ namespace fasthorovod::transport {
 namespace {
 
 Member member(const std::string& host, const std::string& real_host, int cores) {
-  return {{host, host}, real_host, {}, "", {.cores = cores}, 16};
+  return {{host, host}, real_host, {}, "", {.flows = 1, .cores = cores}, 16};
 }
 
 TEST(LanePlans, ChooseAuxiliariesByTheCoresOfTheRealHost) {

@@ -1,7 +1,9 @@
 // Lanes whose flows differ: one stands still, one is slow, all reorder; on one lane and on several.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "test/transport/fake_chunk_work.h"
@@ -30,8 +32,9 @@ void queue_chunks(FakeChunkWork& work, int count, std::uint64_t sequence) {
 /// Lanes of one rank that share their work and their flows' rates.
 class Rank final {
  public:
-  explicit Rank(int lanes) {
-    const LaneOptions options{.rates = std::make_shared<RateBoard>()};
+  /// `first`: as of RateBoard.
+  explicit Rank(int lanes, std::optional<int> first = std::nullopt) {
+    const LaneOptions options{.rates = std::make_shared<RateBoard>(first)};
     for (int i = 0; i < lanes; ++i) {
       lanes_.push_back(std::move(ThreadLane::start(options, work)).value());
     }
@@ -101,6 +104,22 @@ TEST_P(SlowFlow, OfOperationsThatFollowEachOtherKeepsNobodyWaiting) {
     traffic_.fast_bytes.fetch_add(std::uint64_t{50} * kChunkBytes * 4);
     ASSERT_TRUE(wait_received(expected)) << "operation " << sequence;
   }
+}
+
+TEST_P(SlowFlow, IsLeftOutWhereOthersAreInUse) {
+  WireTraffic traffic;
+  Rank sender(GetParam(), 2);
+  Rank receiver(GetParam());
+  std::vector<std::unique_ptr<ShapedRelay>> wires;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    wires.push_back(join_shaped(sender.lane(i), 0, receiver.lane(i), 1, {.seed = i}, traffic));
+  }
+  queue_chunks(sender.work, kChunks, 1);
+  sender.wake();
+  ASSERT_TRUE(receiver.work.wait_received(kChunks));
+  const auto idle =
+      std::ranges::count_if(wires, [](const auto& wire) { return wire->carried() == 0; });
+  EXPECT_EQ(idle, 2);
 }
 
 TEST_P(SlowFlow, MayBeAnyAndReorderAsItLikes) {

@@ -44,6 +44,13 @@ constexpr const char* kFooter =
     "port 20000 + (MASTER_PORT + 5000) mod 10000, unless FASTHOROVOD_RENDEZVOUS says otherwise.\n"
     "Alone it measures a world of one.";
 
+constexpr const char* kPlanFooter =
+    "Runs some all-reduces, then says what all ranks have chosen: lanes and where they run, flows\n"
+    "between each two ranks, congestion control; each with what it is: measured, default, or "
+    "forced\n"
+    "by a variable. --seconds is how long it waits for the numbers of flows to be found; it stops\n"
+    "sooner when they are.";
+
 constexpr const char* kPlacementFooter =
     "The first run measures what it costs this machine to send, receive, add and copy a byte, and\n"
     "keeps that in the user's cache folder, where ranks find it, too: auto of FASTHOROVOD_AUX "
@@ -153,6 +160,14 @@ void declare_measurement(CLI::App& command, Texts& texts, BenchCommandLine& line
   command.add_option("--trace", options.trace,
                      "also write one line for each iteration (size, iteration, microseconds) to "
                      "a file, or to standard output (-)");
+}
+
+void declare_plan(CLI::App& command, PlanOptions& options) {
+  command.footer(kPlanFooter);
+  command.add_option("--seconds", options.seconds, "for the all-reduces of 16 MiB, at most")
+      ->check(CLI::Range(0.0, kMostSeconds))
+      ->capture_default_str();
+  command.add_flag("--json", options.json, "one JSON object");
 }
 
 core::Result<std::vector<std::uint64_t>> listed_sizes(const Texts& texts,
@@ -313,6 +328,8 @@ core::Result<BenchCommandLine> parse_bench_command_line(const std::vector<std::s
   CLI::App* steps = app.add_subcommand("step", "the gradients of a model in training steps");
   StepArguments step_arguments;
   step_arguments.declare(*steps, line);
+  CLI::App* plan = app.add_subcommand("plan", "what was chosen, after a short calibration");
+  declare_plan(*plan, line.plan_options);
   PlacementOptions placement;
   const CLI::App* placements = declare_placement(app, placement);
   try {
@@ -324,12 +341,14 @@ core::Result<BenchCommandLine> parse_bench_command_line(const std::vector<std::s
     return bad_option(error.what());
   }
   if (app.get_subcommands().size() != 1)
-    return bad_option("say what to measure: allreduce, step or placement");
+    return bad_option("say what to measure: allreduce, step, plan or placement");
   if (placements->parsed()) {
     line.placement = placement;
     return line;
   }
   line.steps = steps->parsed();
+  line.plan = plan->parsed();
+  if (line.plan) return line;
   core::Status read = line.steps ? step_arguments.read(line) : read_texts(texts, line);
   if (!read) return std::move(read).error();
   return line;

@@ -8,6 +8,7 @@
 #include "core/result.h"
 #include "tools/fasthorovod-bench/allreduce.h"
 #include "tools/fasthorovod-bench/placement.h"
+#include "tools/fasthorovod-bench/plan_options.h"
 #include "tools/fasthorovod-bench/step.h"
 
 namespace fasthorovod::tools {
@@ -15,8 +16,10 @@ namespace fasthorovod::tools {
 struct BenchCommandLine {
   std::string help{};  // not empty: to be printed, and that is all
   bool steps = false;  // what to measure: steps, or all-reduces
+  bool plan = false;   // neither, but what was chosen
   AllreduceOptions allreduce{};
   StepOptions step{};
+  PlanOptions plan_options{};
   std::optional<PlacementOptions> placement{};  // in place of both
   bool gloo = false;                            // runs it beside the engine
   bool mpi = false;                             // the same

@@ -19,6 +19,7 @@
 #include "tools/fasthorovod-bench/gloo_contestant.h"
 #include "tools/fasthorovod-bench/gloo_steps.h"
 #include "tools/fasthorovod-bench/mpi_contestant.h"
+#include "tools/fasthorovod-bench/plan.h"
 #include "tools/fasthorovod-bench/step.h"
 #include "tools/fasthorovod-bench/torchrun.h"
 
@@ -114,9 +115,19 @@ Result<std::uint64_t> run_steps(const tools::BenchCommandLine& line, const Confi
   return tools::run_steps(world, contestants, line.step, gradients);
 }
 
+Result<std::uint64_t> run_plan(const tools::BenchCommandLine& line, const Config& config,
+                               Log& log) {
+  auto engine = fasthorovod::ops::Engine::start(config, 0, log);
+  if (!engine) return std::move(engine).error();
+  auto done = tools::run_plan(**engine, config, line.plan_options);
+  if (!done) return std::move(done).error();
+  return 0;
+}
+
 Result<std::uint64_t> run(const tools::BenchCommandLine& line, Log& log) {
   Result<Config> config = read_environment(log);
   if (!config) return std::move(config).error();
+  if (line.plan) return run_plan(line, *config, log);
   Result<Others> others = start_others(line, *config);
   if (!others) return std::move(others).error();
   return line.steps ? run_steps(line, *config, *others, log)
