@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 #include "ops/chunk_board_impl.h"
@@ -64,7 +64,7 @@ void ChunkBoard::Impl::deliver(ControlFrame frame) {
     return;
   }
   if (arrival->kind == Arrival::Kind::kInto) {
-    std::memcpy(arrival->into.data(), frame.payload.data(), frame.payload.size());
+    std::ranges::copy(frame.payload, arrival->into.begin());
   } else if (!frame.payload.empty()) {
     absorb(arrival->ticket, 0, frame.payload);
   }
