@@ -25,6 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "FAULT_SCRIPT_TRY"
 NOTES = "FAULT_SCRIPT_NOTES"  # where a rank may write what this script wants to know
+# Holds the locks by which auxiliaries claim cores. It stays, and means nothing once they are gone.
+CLAIMS = f"fasthorovod-{os.geteuid()}"
 ENGINE_THREADS = 3
 AUXILIARY = "fasthorovod-aux"
 ENDLESS = 1_000_000
@@ -285,6 +287,8 @@ class Job:
         ]
 
     def _is_mine(self, name: str) -> bool:
+        if name == CLAIMS:
+            return False
         pids = {int(number) for number in re.findall(r"\d+", name)}
         return "fasthorovod" in name or bool(pids & self._pids)
 
