@@ -76,7 +76,7 @@ TEST(GoodputMeter, LeavesOutABurst) {
   const TimePoint start{1s};
   EXPECT_FALSE(meter.look(0, start, 0, true));
   EXPECT_FALSE(meter.look(0, start + 1ms, 100'000'000, false));
-  for (int i = 0; i < 8; ++i) {
+  for (std::uint64_t i = 0; i < 8; ++i) {
     EXPECT_FALSE(meter.look(0, start + 5ms + i * 5ms, 100'000'000 + i * 50'000U, false));
   }
   const auto sample = meter.look(0, start + 45ms, 100'000'000 + 8 * 50'000U, false);

@@ -77,6 +77,19 @@ def test_what_is_forced_says_by_what(apart):
         assert flows["is"] == "forced by FASTHOROVOD_FLOWS"
 
 
+def test_algorithms_are_predicted_and_measured_unless_forced(apart):
+    measured = plan_of(apart("--json"))["allreduces"]
+    assert [one["bytes"] for one in measured] == [1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 26]
+    assert {one["is"] for one in measured} == {"measured"}
+    assert measured[-1]["used"] == "ring-allreduce"
+    assert all(time > 0 for one in measured for time in one["predicted_ms"].values())
+    forced = plan_of(apart("--json", FASTHOROVOD_ALLREDUCE="two-hop-allreduce"))["allreduces"]
+    assert {one["used"] for one in forced} == {"two-hop-allreduce"}
+    assert {one["is"] for one in forced} == {"forced by FASTHOROVOD_ALLREDUCE"}
+    stated = plan_of(apart("--json", FASTHOROVOD_DETERMINISTIC="1"))["allreduces"]
+    assert {one["is"] for one in stated} == {"default"}
+
+
 def test_each_rank_tells_its_own(apart):
     text = apart(FASTHOROVOD_FLOWS="2")
     table = [line.split() for line in text.splitlines() if line.startswith(" ")]

@@ -18,17 +18,17 @@ constexpr core::TimePoint kNow{100s};
 constexpr core::TimePoint kBusy = core::TimePoint::max();
 
 /// Flows that have joined. Owner of what says whether they are in use.
-template <std::size_t kCount>
+template <std::size_t Count>
 struct Joined {
   explicit Joined(PeerRates& rates) {
-    for (std::size_t i = 0; i < kCount; ++i) rates.join(&in_use[i], in_use[i]);
+    for (std::size_t i = 0; i < Count; ++i) rates.join(&in_use[i], in_use[i]);
   }
   PeerRates::FlowKey operator[](std::size_t flow) const { return &in_use[flow]; }
   [[nodiscard]] int used() const {
     return static_cast<int>(
         std::ranges::count_if(in_use, [](const auto& one) { return one.load(); }));
   }
-  std::array<std::atomic<bool>, kCount> in_use{};
+  std::array<std::atomic<bool>, Count> in_use{};
 };
 
 TEST(PeerRates, KnowNothingAtFirst) {
@@ -104,15 +104,15 @@ TEST(PeerRates, CompareOnlyFlowsInUse) {
 }
 
 /// Flows in use take a chunk whenever 256 KiB have drained; each is capped, all share a link.
-template <std::size_t kCount>
-void drive(PeerRates& rates, const Joined<kCount>& flows, core::TimePoint& now,
+template <std::size_t Count>
+void drive(PeerRates& rates, const Joined<Count>& flows, core::TimePoint& now,
            core::Duration time) {
   constexpr double kCap = 12.5e6;
   constexpr double kChunk = 256 << 10;
-  static std::array<double, kCount> drained{};
-  std::array<double, kCount> looked = drained;
+  static std::array<double, Count> drained{};
+  std::array<double, Count> looked = drained;
   for (const auto end = now + time; now < end; now += 500us) {
-    for (std::size_t i = 0; i < kCount; ++i) {
+    for (std::size_t i = 0; i < Count; ++i) {
       if (!flows.in_use[i]) continue;
       drained[i] += kCap * 500e-6;
       if (drained[i] - looked[i] < kChunk) continue;

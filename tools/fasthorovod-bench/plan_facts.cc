@@ -166,7 +166,8 @@ core::Result<PlanFacts> gather_plan(ops::Engine& engine, const core::Config& con
   PlanFacts facts{.world = engine.world(),
                   .data_plane = config.data_plane,
                   .congestion = congestion_of(config),
-                  .congestion_forced = !config.tcp_congestion.empty()};
+                  .congestion_forced = !config.tcp_congestion.empty(),
+                  .allreduces = engine.allreduce_plan()};
   const ops::LaneReport report = engine.lane_report();
   auto lanes = gather_lanes(engine, report);
   if (!lanes) return std::move(lanes).error();

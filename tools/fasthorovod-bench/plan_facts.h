@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/config.h"
+#include "core/cost_model.h"
 #include "core/flow_count.h"
 #include "core/lane_plan.h"
 #include "core/result.h"
@@ -52,6 +53,7 @@ struct PlanFacts {
   core::DataPlane data_plane = core::DataPlane::kTcp;
   std::string congestion;  // what flows of this rank use
   bool congestion_forced = false;
+  core::AllreducePlan allreduces{};
   std::vector<LaneFacts> lanes{};  // by rank
   std::vector<FlowFacts> flows{};  // of all pairs that have any
   std::vector<TimeFacts> times{};

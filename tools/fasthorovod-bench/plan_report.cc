@@ -9,10 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/aux_cores.h"
+#include "tools/fasthorovod-bench/plan_allreduces.h"
 
 namespace fasthorovod::tools {
 namespace {
@@ -164,6 +166,24 @@ void print_flows(const PlanFacts& facts) {
   }
 }
 
+void print_allreduces(const PlanFacts& facts) {
+  const std::vector<AllreduceChoice> choices = allreduce_choices(facts);
+  if (choices.empty()) return;
+  fmt::print("#\n# all-reduces between hosts: {}\n# predicted in us; {}\n",
+             mark_of_allreduces(facts.allreduces),
+             core::describe(facts.allreduces, facts.world.size));
+  fmt::print("#{:>12}", "size");
+  for (const std::string_view name : core::allreduce_algorithm_names()) {
+    fmt::print(" {:>18}", name);
+  }
+  fmt::print("  used\n");
+  for (const AllreduceChoice& choice : choices) {
+    fmt::print(" {:>12}", choice.bytes);
+    for (const double predicted : choice.predicted_us) fmt::print(" {:>18.0f}", predicted);
+    fmt::print("  {}\n", core::to_string(choice.used));
+  }
+}
+
 void print_times(const PlanFacts& facts) {
   fmt::print("#\n# all-reduces of float32 of the calibration\n");
   fmt::print("#{:>12} {:>12} {:>10} {:>14}\n", "size", "time (us)", "busbw", "CPU us a MiB");
@@ -211,6 +231,18 @@ Json json_of(const LaneFacts& lanes, int rank) {
           {"choices", choices}};
 }
 
+Json json_of(const AllreduceChoice& choice, const core::AllreducePlan& plan) {
+  Json predicted;
+  for (std::size_t i = 0; i < choice.predicted_us.size(); ++i) {
+    const std::string_view name = core::allreduce_algorithm_names()[i];
+    predicted[std::string(name)] = choice.predicted_us[i] / kUsOfMs;
+  }
+  return {{"bytes", choice.bytes},
+          {"used", std::string(core::to_string(choice.used))},
+          {"is", mark_of_allreduces(plan)},
+          {"predicted_ms", predicted}};
+}
+
 void print_json(const PlanFacts& facts) {
   Json object{{"ranks", facts.world.size}, {"hosts", facts.world.host_names.size()}};
   for (const Choice& choice : choices_of_all(facts)) object["choices"].push_back(json_of(choice));
@@ -220,6 +252,10 @@ void print_json(const PlanFacts& facts) {
   }
   object["flows"] = Json::array();
   for (const FlowFacts& flows : facts.flows) object["flows"].push_back(json_of(flows));
+  object["allreduces"] = Json::array();
+  for (const AllreduceChoice& choice : allreduce_choices(facts)) {
+    object["allreduces"].push_back(json_of(choice, facts.allreduces));
+  }
   object["times"] = Json::array();
   for (const TimeFacts& time : facts.times) {
     object["times"].push_back({{"bytes", time.bytes},
@@ -238,6 +274,7 @@ void print_plan(const PlanFacts& facts, bool json) {
   } else {
     print_choices(facts);
     print_flows(facts);
+    print_allreduces(facts);
     print_times(facts);
   }
   std::fflush(stdout);
