@@ -2,12 +2,8 @@
 // disagreements and failures, in many random interleavings.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
-#include <deque>
-
 #include "ops/early_records.h"
-#include "test/ops/collective.h"
+#include "test/ops/ordered_spec.h"
 
 namespace fasthorovod::ops {
 namespace {
@@ -18,36 +14,18 @@ using transport::FrameKind;
 constexpr std::uint32_t kGroup = wire_group(5, Door::kOrdered);
 
 CollectiveSpec early(std::string_view algorithm, int size, std::uint64_t seed) {
-  CollectiveSpec spec;
-  spec.algorithm = find_algorithm(algorithm);
-  spec.network = {.size = size, .flows = 1 + static_cast<int>(seed % 3), .window = 1, .seed = seed};
-  spec.elements = 101;
-  spec.door = Door::kOrdered;
+  CollectiveSpec spec = ordered_spec(algorithm, size, seed);
+  spec.network.window = 1;
   spec.early = true;
   return spec;
 }
 
 class EarlyAlgorithm : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(EarlyAlgorithm, GivesTheRightAnswerWithoutParking) {
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    const int size = 1 + static_cast<int>(seed % 5);
-    CollectiveSpec spec = early(algorithm_table()[GetParam()].name, size, seed);
-    spec.root = static_cast<int>(seed) % size;
-    spec.blocks = static_cast<int>(seed % 3);
-    check_collective(spec);
-    if (HasFatalFailure()) return;
-  }
-}
-
-std::string name_of(const testing::TestParamInfo<std::size_t>& info) {
-  std::string name(algorithm_table()[info.param].name);
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
+TEST_P(EarlyAlgorithm, GivesTheRightAnswerWithoutParking) { check_row(GetParam(), early); }
 
 INSTANTIATE_TEST_SUITE_P(Table, EarlyAlgorithm,
-                         testing::Range<std::size_t>(0, algorithm_table().size()), name_of);
+                         testing::Range<std::size_t>(0, algorithm_table().size()), name_of_row);
 
 TEST(MayGoEarly, WhatIsSmallAndAnswered) {
   CollectiveSpec spec = early("direct-allgather", 4, 1);
@@ -67,15 +45,7 @@ TEST(MayGoEarly, WhatIsSmallAndAnswered) {
   EXPECT_FALSE(may_go_early(gated));
 }
 
-// Ranks that run several operations, each with a buffer of its own.
-class EarlyBoards : public testing::Test {
- protected:
-  Operation operation(const CollectiveSpec& spec, int rank, std::uint64_t sequence) {
-    buffers_.push_back(inputs_of(spec)[static_cast<std::size_t>(rank)]);
-    return operation_of(spec, rank, buffers_.back(), sequence);
-  }
-  std::deque<Bytes> buffers_;
-};
+class EarlyBoards : public BoardsTest {};
 
 TEST_F(EarlyBoards, ChunksLeaveToARankThatHasNotStarted) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

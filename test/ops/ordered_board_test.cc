@@ -2,58 +2,24 @@
 // many random interleavings.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "test/ops/collective.h"
+#include "test/ops/ordered_spec.h"
 
 namespace fasthorovod::ops {
 namespace {
 
 constexpr std::uint32_t kGroup = wire_group(5, Door::kOrdered);
 
-CollectiveSpec ordered(std::string_view algorithm, int size, std::uint64_t seed) {
-  CollectiveSpec spec;
-  spec.algorithm = find_algorithm(algorithm);
-  spec.network = {.size = size, .flows = 1 + static_cast<int>(seed % 3), .window = 4, .seed = seed};
-  spec.elements = 101;
-  spec.door = Door::kOrdered;
-  return spec;
-}
-
 class OrderedAlgorithm : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(OrderedAlgorithm, GivesTheRightAnswerWithoutParking) {
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    const int size = 1 + static_cast<int>(seed % 5);
-    CollectiveSpec spec = ordered(algorithm_table()[GetParam()].name, size, seed);
-    spec.root = static_cast<int>(seed) % size;
-    spec.blocks = static_cast<int>(seed % 3);
-    check_collective(spec);
-    if (HasFatalFailure()) return;
-  }
-}
-
-std::string name_of(const testing::TestParamInfo<std::size_t>& info) {
-  std::string name(algorithm_table()[info.param].name);
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
+TEST_P(OrderedAlgorithm, GivesTheRightAnswerWithoutParking) { check_row(GetParam(), ordered_spec); }
 
 INSTANTIATE_TEST_SUITE_P(Table, OrderedAlgorithm,
-                         testing::Range<std::size_t>(0, algorithm_table().size()), name_of);
+                         testing::Range<std::size_t>(0, algorithm_table().size()), name_of_row);
 
-// Ranks that run several operations, each with a buffer of its own.
-class OrderedBoards : public testing::Test {
- protected:
-  Operation operation(const CollectiveSpec& spec, int rank, std::uint64_t sequence) {
-    buffers_.push_back(inputs_of(spec)[static_cast<std::size_t>(rank)]);
-    return operation_of(spec, rank, buffers_.back(), sequence);
-  }
-  std::deque<Bytes> buffers_;
-};
+class OrderedBoards : public BoardsTest {};
 
 TEST_F(OrderedBoards, NothingLeavesToARankThatHasNotStarted) {
-  const CollectiveSpec spec = ordered("ring-allreduce", 2, 3);
+  const CollectiveSpec spec = ordered_spec("ring-allreduce", 2, 3);
   BoardNetwork network(spec.network);
   network.submit(0, operation(spec, 0, 1));
   network.run();
@@ -68,7 +34,7 @@ TEST_F(OrderedBoards, NothingLeavesToARankThatHasNotStarted) {
 
 TEST_F(OrderedBoards, SeveralInFlightEndOnAllRanks) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    const CollectiveSpec spec = ordered("ring-allreduce", 3, seed);
+    const CollectiveSpec spec = ordered_spec("ring-allreduce", 3, seed);
     BoardNetwork network(spec.network);
     for (std::uint64_t sequence = 1; sequence <= 10; ++sequence) {
       for (int rank = 0; rank < 3; ++rank) network.submit(rank, operation(spec, rank, sequence));
@@ -81,7 +47,7 @@ TEST_F(OrderedBoards, SeveralInFlightEndOnAllRanks) {
 
 TEST_F(OrderedBoards, ADisagreementIsFoundWhateverTheOrder) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    const CollectiveSpec spec = ordered("ring-allreduce", 3, seed);
+    const CollectiveSpec spec = ordered_spec("ring-allreduce", 3, seed);
     BoardNetwork network(spec.network);
     for (int rank = 0; rank < 3; ++rank) {
       Operation one = operation(spec, rank, 1);
@@ -108,7 +74,7 @@ TEST_F(OrderedBoards, ADisagreementIsFoundWhateverTheOrder) {
 
 // Both believe to be the root of a broadcast, so neither would wait for the other.
 TEST_F(OrderedBoards, TwoRootsFindEachOther) {
-  CollectiveSpec spec = ordered("binomial-broadcast", 2, 5);
+  CollectiveSpec spec = ordered_spec("binomial-broadcast", 2, 5);
   BoardNetwork network(spec.network);
   for (int rank = 0; rank < 2; ++rank) {
     spec.root = rank;
@@ -121,7 +87,7 @@ TEST_F(OrderedBoards, TwoRootsFindEachOther) {
 }
 
 TEST_F(OrderedBoards, ARankWithNothingToMoveIsFoundAfterItsEnd) {
-  const CollectiveSpec spec = ordered("ring-allreduce", 2, 5);
+  const CollectiveSpec spec = ordered_spec("ring-allreduce", 2, 5);
   CollectiveSpec empty = spec;
   empty.elements = 0;
   for (const int first : {0, 1}) {
@@ -143,7 +109,7 @@ TEST_F(OrderedBoards, ARankWithNothingToMoveIsFoundAfterItsEnd) {
 // what the others still send must be dropped without a fault.
 TEST_F(OrderedBoards, AFailureAtAnyMomentLeavesTheRestHealthy) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    const CollectiveSpec spec = ordered("ring-allreduce", 3, seed);
+    const CollectiveSpec spec = ordered_spec("ring-allreduce", 3, seed);
     BoardNetwork network(spec.network);
     for (std::uint64_t sequence = 1; sequence <= 2; ++sequence) {
       for (int rank = 0; rank < 3; ++rank) network.submit(rank, operation(spec, rank, sequence));
