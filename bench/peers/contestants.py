@@ -45,21 +45,29 @@ class Process:
 
 @dataclass(frozen=True)
 class Contestant:
-    """`kind` says how it is started: ours, gloo, openmpi or mpich."""
+    """`kind` says how it is started: ours, gloo, openmpi or mpich. `usual_in`: the cases in which
+    it takes part without being named; empty means all."""
 
     name: str
     kind: str
     connections: int = 1
     settings: dict[str, str] = field(default_factory=dict)
-    default: bool = True
+    usual_in: tuple[str, ...] = ()
     between_hosts_only: bool = False
     program: str = ""  # another one than that of ours
     arguments: tuple[str, ...] = ()
 
 
+ARENA = ("--memory", "arena")
 CONTESTANTS = (
     Contestant("ours", "ours"),
-    Contestant("ours-aux", "ours", settings=AUXILIARIES, default=False),
+    Contestant(
+        "ours-arena", "ours", usual_in=("one-host-2", "one-host-4", "hosts-2"), arguments=ARENA
+    ),
+    Contestant("ours-aux", "ours", settings=AUXILIARIES, usual_in=("hosts-2",)),
+    Contestant(
+        "ours-aux-arena", "ours", settings=AUXILIARIES, usual_in=("hosts-2",), arguments=ARENA
+    ),
     Contestant("gloo", "gloo"),
     Contestant("gloo-x4", "gloo", connections=4),
     Contestant("openmpi", "openmpi"),
@@ -76,14 +84,19 @@ def contestants_of(case: Case, names: list[str]) -> list[Contestant]:
     for name in names:
         if name not in known:
             raise ValueError(f"'{name}' is none of the peers: {', '.join(known)}")
-    chosen = names or [each.name for each in CONTESTANTS if each.default]
     return [
         each
         for each in CONTESTANTS
-        if each.name in chosen
+        if (each.name in names if names else is_usual(each, case))
         and (case.hosts > 1 or not each.between_hosts_only)
-        and (not case.cut or each.name in OF_A_CUT or each.name in names)
     ]
+
+
+def is_usual(contestant: Contestant, case: Case) -> bool:
+    """Whether it takes part where nobody has chosen."""
+    if case.cut:
+        return contestant.name in OF_A_CUT
+    return not contestant.usual_in or case.name in contestant.usual_in
 
 
 def variant(words: list[str]) -> Contestant:

@@ -11,6 +11,11 @@ LARGE = 16 << 20  # where a peer that is too slow is measured no more than
 ENOUGH = 2  # times
 
 
+def is_ours(peer: str) -> bool:
+    """Ours, and its variants: ours-aux and the like."""
+    return peer.startswith("ours")
+
+
 @dataclass
 class Results:
     """All repetitions of one case under one congestion control: lines of JSON by (peer, size)."""
@@ -39,14 +44,15 @@ class Results:
         times = self.times(peer, size)
         return statistics.median(times) if times else float("inf")
 
-    def best(self, size: int, without: tuple[str, ...] = ()) -> str | None:
-        """The fastest peer at a size."""
-        peers = [peer for peer in self.peers(size) if peer not in without]
+    def best_peer(self, size: int) -> str | None:
+        """The fastest at a size that is not ours."""
+        peers = [peer for peer in self.peers(size) if not is_ours(peer)]
         return min(peers, key=lambda peer: self.median(peer, size), default=None)
 
     def is_slow(self, peer: str, size: int) -> bool:
-        """Whether a peer is far behind the best one at a size; no if nobody was measured there."""
-        best = self.best(size)
+        """Whether a peer is far behind the best one at a size; no if none was measured there. Ours
+        does not count: where it is far ahead, the best of the others is what to compare it with."""
+        best = self.best_peer(size)
         return best is not None and self.median(peer, size) > TOO_SLOW * self.median(best, size)
 
     def is_worth(self, peer: str, size: int, before: int | None) -> bool:

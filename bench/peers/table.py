@@ -71,9 +71,8 @@ def rows(case: Case, congestion: str, results: Results) -> list[tuple[str, ...]]
 def summary_rows(case: Case, congestion: str, results: Results) -> list[tuple[str, ...]]:
     """Ours against the best peer, size by size; ours-aux and the like are nobody's peers."""
     lines = []
-    own = tuple(peer for peer, _ in results.lines if peer.startswith("ours"))
     for size in case.sizes:
-        best = results.best(size, without=own)
+        best = results.best_peer(size)
         if best is None or not results.times("ours", size):
             continue
         limit = limit_s(case, size) * 1000

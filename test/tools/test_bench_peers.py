@@ -75,7 +75,7 @@ def test_cases_have_names_of_their_own():
 
 def test_a_peer_far_behind_skips_large_sizes():
     results = Results()
-    add(results, "ours", 16 * MIB, 10, 11, 12)
+    add(results, "best", 16 * MIB, 10, 11, 12)
     add(results, "near", 16 * MIB, 33, 33, 33)
     add(results, "far", 16 * MIB, 34)
     sizes = (MIB, 16 * MIB, 64 * MIB, 256 * MIB)
@@ -86,14 +86,25 @@ def test_a_peer_far_behind_skips_large_sizes():
     assert results.is_worth("far", 16 * MIB, MIB)
 
 
+def test_the_best_peer_skips_nothing_however_far_ahead_ours_is():
+    results = Results()
+    add(results, "ours", 16 * MIB, 1, 1)
+    add(results, "ours-arena", 16 * MIB, 1, 1)
+    add(results, "openmpi", 16 * MIB, 10, 10)
+    add(results, "gloo", 16 * MIB, 31, 31)
+    sizes = (16 * MIB, 64 * MIB)
+    assert results.sizes_worth("openmpi", sizes) == sizes
+    assert results.sizes_worth("gloo", sizes) == ()
+
+
 def test_a_peer_far_behind_is_not_measured_over_and_over():
     results = Results()
-    add(results, "ours", 16 * MIB, 10, 10, 10)
+    add(results, "best", 16 * MIB, 10, 10, 10)
     add(results, "far", 16 * MIB, 40)
     assert results.is_worth("far", 16 * MIB, MIB)
     add(results, "far", 16 * MIB, 40)
     assert not results.is_worth("far", 16 * MIB, MIB)
-    assert results.is_worth("ours", 16 * MIB, MIB)
+    assert results.is_worth("best", 16 * MIB, MIB)
 
 
 def test_a_size_that_failed_is_not_tried_again():
@@ -180,7 +191,9 @@ def test_ours_runs_on_every_host():
     assert [process.host for process in processes] == [0, 0, 1, 1]
     assert [process.environment["FASTHOROVOD_RANK"] for process in processes] == list("0123")
     assert "1024,1048576" in processes[0].command
-    assert commands("hosts-2", "ours-aux")[0].environment["FASTHOROVOD_AUX"] == "2"
+    through_aux = commands("hosts-2", "ours-aux-arena")[0]
+    assert through_aux.environment["FASTHOROVOD_AUX"] == "2"
+    assert through_aux.command[-2:] == ["--memory", "arena"]
 
 
 def test_mpi_does_not_take_the_machines_memory_for_a_network():
@@ -194,9 +207,16 @@ def test_mpi_does_not_take_the_machines_memory_for_a_network():
 
 
 def test_peers_are_chosen():
-    names = [each.name for each in contestants_of(case_named("one-host-2"), [])]
-    assert names == ["ours", "gloo", "gloo-x4", "openmpi", "mpich"]
-    assert [each.name for each in contestants_of(case_named("cut-2"), [])] == ["ours", "gloo-x4"]
+    def names(case, *chosen):
+        return [each.name for each in contestants_of(case_named(case), list(chosen))]
+
+    assert names("one-host-2") == ["ours", "ours-arena", "gloo", "gloo-x4", "openmpi", "mpich"]
+    ours = [name for name in names("hosts-2") if name.startswith("ours")]
+    assert ours == ["ours", "ours-arena", "ours-aux", "ours-aux-arena"]
+    assert names("link-2") == ["ours", "gloo", "gloo-x4", "openmpi", "openmpi-x4", "mpich"]
+    assert names("cut-2") == ["ours", "gloo-x4"]
+    assert names("cut-2", "ours-aux", "openmpi-x4") == ["ours-aux", "openmpi-x4"]
+    assert names("one-host-4", "openmpi-x4") == []
     with pytest.raises(ValueError, match="none of the peers"):
         contestants_of(CASES[0], ["nccl"])
 
