@@ -71,7 +71,7 @@ TEST_P(HostTeamOfMany, RunsAnyOperationsInAnyOrderOfTheirStarts) {
   check_any(teams, static_cast<std::uint64_t>(GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, HostTeamOfMany, testing::Range(1, 7));
+INSTANTIATE_TEST_SUITE_P(Ranks, HostTeamOfMany, testing::Values(1, 2, 3, 4, 5, 6, 8, 16));
 
 TEST(HostTeam, RunsAcrossHostsThroughAreasThatLanesWorkIn) {
   HostTeams teams({.hosts = {{0, 1, 2}, {3}, {4, 5}}});
