@@ -25,43 +25,28 @@ FlowEnd broken(const core::Error& error) { return {.clean = false, .error = erro
 }  // namespace
 
 Flow::Flow(int peer, FileDescriptor socket, int notsent_lowat, ChunkWork& work,
-           LaneCounters& counters, std::shared_ptr<PeerRates> rates)
+           LaneCounters& counters, std::unique_ptr<FlowSeat> seat)
     : peer_(peer),
       socket_(std::move(socket)),
-      work_(work),
-      rates_(std::move(rates)),
+      seat_(std::move(seat)),
       sender_(peer, socket_.get(), notsent_lowat, work, counters),
       receiver_(peer, socket_.get(), work, counters) {
   set_tcp_option(fd(), TCP_NODELAY, 1);
   set_tcp_option(fd(), TCP_NOTSENT_LOWAT, notsent_lowat);
-  rates_->join(this, in_use_);
 }
-
-Flow::~Flow() { rates_->forget(this); }
 
 bool Flow::ready() {
   // While epoll watches for room, its word is awaited; asking the socket each turn would cost two
   // calls.
   if (refused_ && (watched & EPOLLOUT) != 0) return false;
   refused_ = !sender_.ready();
-  if (rated_ || sender_.rate().value() > 0) {
-    rated_ = true;
-    rates_->publish(this, sender_.rate().value(), sender_.rate().last_busy());
-  }
+  seat_->tell(sender_.rate().value(), sender_.rate().last_busy(), sender_.held());
   return !refused_;
-}
-
-bool Flow::leaves_next_to_others() {
-  if (!rates_->any_known()) return false;
-  const core::TimePoint now = core::Clock::now();
-  const PeerRates::Comparison rates = rates_->compare(this, now);
-  return TailGuard::concerns(rates) &&
-         guard_.leaves(work_.backlog(peer_), sender_.held(), rates, now);
 }
 
 void Flow::start(const OutgoingChunk& chunk) {
   if (!sender_.busy() && chunk.payload.size() >= kTelling) {
-    rates_->look(this, core::Clock::now(), sender_.drained(), sender_.dry());
+    seat_->look(core::Clock::now(), sender_.drained(), sender_.dry());
   }
   sender_.start(chunk);
 }
@@ -69,7 +54,7 @@ void Flow::start(const OutgoingChunk& chunk) {
 void Flow::push() {
   sender_.push();
   // A flow that failed, and is kept for what it still receives, takes no other's place.
-  if (sender_.error()) rates_->forget(this);
+  if (sender_.error()) seat_->give_up();
 }
 
 void Flow::on_events(std::uint32_t events) {

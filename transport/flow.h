@@ -8,7 +8,6 @@
 // Thread: owner (the lane).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,20 +15,18 @@
 #include "transport/chunk_work.h"
 #include "transport/file_descriptor.h"
 #include "transport/flow_receiver.h"
+#include "transport/flow_seat.h"
 #include "transport/flow_sender.h"
 #include "transport/lane_counters.h"
-#include "transport/peer_rates.h"
-#include "transport/tail_guard.h"
 
 namespace fasthorovod::transport {
 
 class Flow final {
  public:
   /// Prepares the socket. `notsent_lowat` as in LaneOptions.
-  /// `rates`: of all flows to the peer; this one is among them while it lives.
+  /// `seat`: its place among all flows to the peer.
   Flow(int peer, FileDescriptor socket, int notsent_lowat, ChunkWork& work, LaneCounters& counters,
-       std::shared_ptr<PeerRates> rates);
-  ~Flow();
+       std::unique_ptr<FlowSeat> seat);
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 
@@ -39,11 +36,16 @@ class Flow final {
   [[nodiscard]] FlowReceiver& receiver() { return receiver_; }
 
   /// It is one of those in use, no chunk is in hand, and the direction is open.
-  [[nodiscard]] bool may_take() const { return in_use_ && !sender_.busy() && !sender_.error(); }
+  [[nodiscard]] bool may_take() const {
+    return seat_->in_use() && !sender_.busy() && !sender_.error();
+  }
   /// Whether the socket would take a chunk now; if not, the flow wants to know when it would.
   bool ready();
   /// A slow flow near the end of the work, asked when it is ready: the next chunk is another's.
-  [[nodiscard]] bool leaves_next_to_others();
+  [[nodiscard]] bool leaves_next_to_others() { return seat_->leaves_next(); }
+  /// As of FlowSeat.
+  std::optional<OutgoingChunk> take() { return seat_->take(); }
+  void rest(core::TimePoint now) { seat_->rest(now); }
   /// As of FlowSender: what was started leaves with push().
   void start(const OutgoingChunk& chunk);
   [[nodiscard]] bool takes_more() const { return sender_.takes_more(); }
@@ -68,13 +70,9 @@ class Flow final {
  private:
   const int peer_;
   FileDescriptor socket_;
-  ChunkWork& work_;
-  const std::shared_ptr<PeerRates> rates_;  // owned by the lanes' RateBoard and the peer's flows
-  std::atomic<bool> in_use_{true};          // as rates_ says
-  TailGuard guard_;
+  const std::unique_ptr<FlowSeat> seat_;
   FlowSender sender_;
   FlowReceiver receiver_;
-  bool rated_ = false;          // a rate was published
   bool refused_ = false;        // there was work, but the socket had no room
   bool offered_again_ = false;  // the parked chunk, after sending failed
 };

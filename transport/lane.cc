@@ -21,6 +21,7 @@
 #include "transport/closing.h"
 #include "transport/flow.h"
 #include "transport/lane_counters.h"
+#include "transport/local_seat.h"
 #include "transport/poller.h"
 
 namespace fasthorovod::transport {
@@ -31,7 +32,6 @@ constexpr int kAskAgainMs = 1;  // after work was there that nobody took
 
 struct Peer {
   int rank = 0;
-  std::shared_ptr<PeerRates> rates;
   std::vector<std::unique_ptr<Flow>> flows;
   std::size_t first = 0;  // the flow that is offered the next chunk
   bool served = false;    // got a chunk in this turn, so there may be more
@@ -41,7 +41,13 @@ struct Peer {
 struct NewFlow {
   int peer = 0;
   FileDescriptor socket;
+  std::uint32_t number = 0;
 };
+
+SeatMaker seats_of(const LaneOptions& options, ChunkWork& work) {
+  if (options.seats) return options.seats;
+  return local_seats(work, options.rates ? options.rates : std::make_shared<RateBoard>());
+}
 
 }  // namespace
 
@@ -51,12 +57,12 @@ class Lane::Impl {
       : options_(options),
         work_(work),
         poller_(std::move(poller)),
-        rates_(options.rates ? options.rates : std::make_shared<RateBoard>()) {}
+        seats_(seats_of(options, work)) {}
   ~Impl() { close(); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  void add_flow(int peer, FileDescriptor socket);
+  void add_flow(int peer, FileDescriptor socket, std::uint32_t number);
   void wake();
   void stop();
   bool turn(int timeout_ms);
@@ -81,7 +87,7 @@ class Lane::Impl {
   const LaneOptions options_;
   ChunkWork& work_;
   const std::unique_ptr<Poller> poller_;
-  const std::shared_ptr<RateBoard> rates_;
+  const SeatMaker seats_;
   LaneCounters counters_;
   std::vector<Peer> peers_;
   bool refused_ = false;  // there was work in this turn that take() did not give, or a flow left
@@ -93,11 +99,11 @@ class Lane::Impl {
   std::vector<NewFlow> new_flows_;  // handed over, not let in yet
 };
 
-void Lane::Impl::add_flow(int peer, FileDescriptor socket) {
+void Lane::Impl::add_flow(int peer, FileDescriptor socket, std::uint32_t number) {
   {
     const std::lock_guard lock(mutex_);
     if (stopped()) return;  // nobody will let it in; it closes here
-    new_flows_.push_back({peer, std::move(socket)});
+    new_flows_.push_back({peer, std::move(socket), number});
   }
   wake();
 }
@@ -137,8 +143,9 @@ bool Lane::Impl::let_in() {
   }
   for (auto& flow : added) {
     Peer& peer = peer_of(flow.peer);
-    peer.flows.push_back(std::make_unique<Flow>(
-        flow.peer, std::move(flow.socket), options_.notsent_lowat, work_, counters_, peer.rates));
+    peer.flows.push_back(std::make_unique<Flow>(flow.peer, std::move(flow.socket),
+                                                options_.notsent_lowat, work_, counters_,
+                                                seats_(flow.peer, flow.number)));
   }
   return !added.empty();
 }
@@ -146,7 +153,7 @@ bool Lane::Impl::let_in() {
 Peer& Lane::Impl::peer_of(int rank) {
   const auto found = std::ranges::find(peers_, rank, &Peer::rank);
   if (found != peers_.end()) return *found;
-  return peers_.emplace_back(Peer{.rank = rank, .rates = rates_->of(rank), .flows = {}});
+  return peers_.emplace_back(Peer{.rank = rank, .flows = {}});
 }
 
 bool Lane::Impl::retry_parked() {
@@ -181,7 +188,7 @@ void Lane::Impl::offer(Peer& peer) {
   if (peer.flows.empty()) return;
   if (!work_.has_work(peer.rank)) {
     for (auto& flow : peer.flows) flow->forget_refusal();
-    if (!std::exchange(peer.rests, true)) peer.rates->rest(core::Clock::now());
+    if (!std::exchange(peer.rests, true)) peer.flows.front()->rest(core::Clock::now());
     return;
   }
   peer.rests = false;
@@ -195,7 +202,7 @@ void Lane::Impl::offer(Peer& peer) {
       refused_ = true;
       continue;
     }
-    const auto chunk = work_.take(peer.rank);
+    const auto chunk = flow.take();
     if (!chunk) {
       refused_ = refused_ || (!peer.served && work_.has_work(peer.rank));
       return;
@@ -212,7 +219,7 @@ void Lane::Impl::offer(Peer& peer) {
 void Lane::Impl::start(const Peer& peer, Flow& flow, const OutgoingChunk& chunk) {
   flow.start(chunk);
   while (flow.takes_more() && work_.has_work(peer.rank) && !flow.leaves_next_to_others()) {
-    const auto more = work_.take(peer.rank);
+    const auto more = flow.take();
     if (!more) break;
     flow.start(*more);
   }
@@ -301,7 +308,9 @@ Lane::Lane(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Lane::~Lane() = default;
 
-void Lane::add_flow(int peer, FileDescriptor socket) { impl_->add_flow(peer, std::move(socket)); }
+void Lane::add_flow(int peer, FileDescriptor socket, std::uint32_t number) {
+  impl_->add_flow(peer, std::move(socket), number);
+}
 
 void Lane::wake() { impl_->wake(); }
 

@@ -6,7 +6,7 @@
 //
 // Sending: a flow takes a chunk only when the socket is writable (TCP_NOTSENT_LOWAT) and its unsent
 // bytes are below half of that mark, so a slow flow never holds a chunk hostage. Near the end of
-// what there is to send it leaves chunks to faster flows, on whichever lanes of the process
+// what there is to send it leaves chunks to faster flows, on whichever lanes of the rank
 // (tail_guard.h), and is asked again within 1 ms. Flows that are not in use (peer_rates.h) take no
 // chunks, but receive. Header and payload leave in one sendmsg, small frames together with the next
 // chunk. Where the network is no limit (flow_speed.h) one flow takes several chunks at once, and
@@ -40,6 +40,7 @@
 #include "core/result.h"
 #include "transport/chunk_work.h"
 #include "transport/file_descriptor.h"
+#include "transport/flow_seat.h"
 #include "transport/peer_rates.h"
 
 namespace fasthorovod::transport {
@@ -49,6 +50,7 @@ struct LaneOptions {
   std::chrono::milliseconds close_limit{500};  // at the end, for the peers to acknowledge
   bool shared_sockets = false;  // others hold the flows' sockets too, so closing ends no connection
   std::shared_ptr<RateBoard> rates = {};  // shared by the lanes of a rank; its own if none is given
+  SeatMaker seats = {};                   // of its flows, where those are not seats at `rates`
 };
 
 /// Bytes since the lane started, headers included.
@@ -71,7 +73,8 @@ class Lane final {
   Lane& operator=(const Lane&) = delete;
 
   /// Hands over a connected, authenticated stream socket to `peer`. After stop() it is just closed.
-  void add_flow(int peer, FileDescriptor socket);
+  /// `number`: for its seat.
+  void add_flow(int peer, FileDescriptor socket, std::uint32_t number = 0);
 
   /// Something became runnable, or startable for a parked flow.
   void wake();
