@@ -64,20 +64,20 @@ void Auxiliaries::pin(const core::AuxPinning& pinning, const transport::ControlP
       {.interface = control.interface(), .ranks_on_host = control.ranks_on_machine()}, log);
 }
 
-core::Status Auxiliaries::start_lanes(SharedMemory& memory, transport::ChunkWork& work, Hooks hooks,
+core::Status Auxiliaries::start_lanes(const Home& rank, Hooks hooks,
                                       std::vector<std::unique_ptr<transport::LanePlace>>& lanes) {
   auto server = transport::AuxServer::create(std::move(hooks.busy));
   if (!server) return std::move(server).error();
   server_ = std::move(*server);
-  const std::size_t share = memory.arena().bytes().size() / kStagingShare / idle_.size();
+  const std::size_t share = rank.memory.arena().bytes().size() / kStagingShare / idle_.size();
   const transport::AuxHome home{.server = *server_,
-                                .arena = memory.arena(),
-                                .heap = memory.heap(),
+                                .arena = rank.memory.arena(),
+                                .heap = rank.memory.heap(),
                                 .staging_bytes = std::clamp(share, kLeastStaging, kMostStaging)};
   std::vector<transport::AuxProcessPtr> processes = std::exchange(idle_, {});
   for (std::size_t index = 0; index < processes.size(); ++index) {
     auto lane = transport::AuxLane::attach(
-        home, std::move(processes[index]), {}, work,
+        home, std::move(processes[index]), {.rates = rank.rates}, rank.work,
         [lost = hooks.lost, index](const std::string& how) { lost(index, how); });
     if (!lane) {
       idle_.assign(

@@ -22,6 +22,7 @@
 #include "transport/control_plane.h"
 #include "transport/core_claim.h"
 #include "transport/lane_place.h"
+#include "transport/peer_rates.h"
 
 namespace fasthorovod::ops {
 
@@ -48,9 +49,16 @@ class Auxiliaries final {
   /// start_lanes().
   void pin(const core::AuxPinning& pinning, const transport::ControlPlane& control, core::Log& log);
 
-  /// Adds a lane for each. Once; `memory`, `work` and this outlive them, and what the hooks refer
-  /// to outlives stop_serving(). What lies in the memory is not copied for them.
-  core::Status start_lanes(SharedMemory& memory, transport::ChunkWork& work, Hooks hooks,
+  /// What a rank's lanes share.
+  struct Home {
+    SharedMemory& memory;  // what lies in it is not copied for them
+    transport::ChunkWork& work;
+    std::shared_ptr<transport::RateBoard> rates;
+  };
+
+  /// Adds a lane for each. Once; `home` and this outlive them, and what the hooks refer to outlives
+  /// stop_serving().
+  core::Status start_lanes(const Home& home, Hooks hooks,
                            std::vector<std::unique_ptr<transport::LanePlace>>& lanes);
 
   /// From now on none of the hooks is called. Their lanes are gone.

@@ -40,7 +40,8 @@ core::Status EngineImpl::launch(transport::MpiProcess* mpi) {
                    : start_lanes(plan_, board_, rates_ = make_rate_board(plan_));
   if (!lanes) return std::move(lanes).error();
   if (auxiliaries_) {
-    core::Status joined = auxiliaries_->start_lanes(*memory_, board_, auxiliary_hooks(), *lanes);
+    core::Status joined =
+        auxiliaries_->start_lanes({*memory_, board_, rates_}, auxiliary_hooks(), *lanes);
     if (!joined) return joined;
   }
   if (memory_) {

@@ -73,7 +73,7 @@ struct EngineStatistics {
 struct LaneReport {
   core::LaneReasons reasons;
   core::LanePlan plan;
-  std::vector<transport::PeerReport> peers;  // flows of lanes in this process; none over MPI
+  std::vector<transport::PeerReport> peers;  // flows of all its lanes; none over MPI
 };
 
 class Engine {

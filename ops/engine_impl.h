@@ -183,7 +183,7 @@ class EngineImpl final : public Engine {
   const int flows_;  // to a peer, as all ranks believe: chunks are cut by it
   core::Log& log_;
   core::LanePlan plan_;                          // as it came out
-  std::shared_ptr<transport::RateBoard> rates_;  // of lanes in this process
+  std::shared_ptr<transport::RateBoard> rates_;  // of all lanes; null with MPI
   std::unique_ptr<transport::LaneSet> lanes_;
   Worker worker_;
   PendingTable pending_;

@@ -1,6 +1,5 @@
 #include "ops/lane_places.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -33,7 +32,7 @@ core::Result<transport::MpiProcess*> reach_data_plane(const core::Config& config
 
 std::shared_ptr<transport::RateBoard> make_rate_board(const core::LanePlan& plan) {
   std::optional<int> first;
-  if (plan.measures_flows) first = core::kUsualFlows * std::max(plan.lanes - plan.auxiliaries, 1);
+  if (plan.measures_flows) first = core::kUsualFlows * plan.lanes;
   return std::make_shared<transport::RateBoard>(first);
 }
 

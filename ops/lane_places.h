@@ -20,7 +20,7 @@ namespace fasthorovod::ops {
 /// have it, at most config.start_timeout. kUnavailable, kInvalidArgument: it can not.
 core::Result<transport::MpiProcess*> reach_data_plane(const core::Config& config);
 
-/// For the lanes of a plan that are threads of this process.
+/// For all lanes of a plan, wherever they run.
 std::shared_ptr<transport::RateBoard> make_rate_board(const core::LanePlan& plan);
 
 /// One place for each lane of the plan that is a thread of this process. `work` outlives them.

@@ -27,16 +27,18 @@ std::span<std::byte> half_of(std::span<std::byte> staging, bool second) {
 
 }  // namespace
 
-AuxDesk::AuxDesk(const Arena& arena, AuxMailbox& mailbox, std::span<std::byte> staging,
-                 FileDescriptor bell, ChunkWork& work)
-    : arena_(arena),
+AuxDesk::AuxDesk(const AuxPlace& place, FileDescriptor bell, ChunkWork& work,
+                 std::shared_ptr<RateBoard> rates)
+    : arena_(place.arena),
       bell_(std::move(bell)),
       work_(work),
-      requests_(mailbox.requests),
-      answers_(mailbox.answers),
-      leaving_(arena, half_of(staging, false)),
-      coming_(arena, half_of(staging, true)),
-      largest_(half_of(staging, false).size()) {}
+      requests_(place.mailbox.requests),
+      answers_(place.mailbox.answers),
+      leaving_(arena_, half_of(place.staging, false)),
+      coming_(arena_, half_of(place.staging, true)),
+      largest_(half_of(place.staging, false).size()),
+      seats_(place.mailbox.flows, rates ? std::move(rates) : std::make_shared<RateBoard>(),
+             [this] { ring(); }) {}
 
 void AuxDesk::ring() {
   const std::uint64_t one = 1;
@@ -62,9 +64,10 @@ core::Result<bool> AuxDesk::serve() {
 }
 
 core::Status AuxDesk::hear(const AuxRequest& request) {
+  if (!seats_.knows(request.flow)) return nonsense("it spoke of a flow that it does not have");
   switch (request.kind) {
     case AuxRequest::Kind::kWant:
-      want(request.peer);
+      want(request.peer, request.flow);
       return {};
     case AuxRequest::Kind::kSent:
       return sent(request.id);
@@ -77,18 +80,31 @@ core::Status AuxDesk::hear(const AuxRequest& request) {
       return {};
     case AuxRequest::Kind::kAlive:
       return {};
+    case AuxRequest::Kind::kLook:
+      seats_.look(request);
+      return {};
+    case AuxRequest::Kind::kGiveUp:
+      give_up(request.flow);
+      return {};
   }
   return nonsense("it asked for something unknown");
 }
 
 // It may ask twice, when it had to forget the first time.
-void AuxDesk::want(int peer) {
+void AuxDesk::want(int peer, std::uint32_t flow) {
   const auto found = std::ranges::find(wants_, peer, &Want::peer);
   if (found == wants_.end()) {
-    wants_.push_back({.peer = peer, .taken = {}});
+    wants_.push_back({.peer = peer, .flow = flow, .taken = {}});
   } else {
+    found->flow = flow;
     found->told = false;
   }
+}
+
+// What it asked for is void; another flow asks. A chunk that was taken already may go on any.
+void AuxDesk::give_up(std::uint32_t flow) {
+  seats_.give_up(flow);
+  std::erase_if(wants_, [flow](const Want& want) { return want.flow == flow && !want.taken; });
 }
 
 core::Status AuxDesk::sent(std::uint32_t id) {
@@ -139,20 +155,10 @@ void AuxDesk::deliver(const Incoming& incoming) {
   }
 }
 
-void AuxDesk::add_flow(int peer) {
-  const std::lock_guard lock(mutex_);
-  ++flows_[peer];
-}
-
 void AuxDesk::flow_ended(const AuxRequest& request) {
   FlowEnd end{.clean = request.clean != 0, .error = request.error.unpack()};
-  if (was_last_flow(request.peer) && forget(request.peer)) end.clean = false;
+  if (seats_.end(request.peer) && forget(request.peer)) end.clean = false;
   work_.flow_ended(request.peer, end);
-}
-
-bool AuxDesk::was_last_flow(int peer) {
-  const std::lock_guard lock(mutex_);
-  return --flows_[peer] == 0;
 }
 
 // No flow is left for what was assigned or taken for this peer. True when there was something.
@@ -183,19 +189,30 @@ core::Result<bool> AuxDesk::grant_wants() {
   return ask_again;
 }
 
+// True when it was answered.
 core::Result<bool> AuxDesk::grant(Want& want) {
-  if (!want.taken) {
-    want.taken = work_.take(want.peer);
-    // What became possible together with the chunk is known before it: should sending fail, the
-    // auxiliary gives up what it still believes to be parked.
-    if (want.taken) admit_arrivals();
+  if (want.taken) return assign(want);
+  if (work_.has_work(want.peer) && seats_.leaves_next(want.flow, work_)) {
+    post({.kind = AuxAnswer::Kind::kLeave, .peer = want.peer, .flow = want.flow});
+    return true;
   }
-  if (!want.taken) {
-    if (!std::exchange(want.told, true)) {
-      post({.kind = AuxAnswer::Kind::kNothing, .peer = want.peer});
-    }
-    return false;
-  }
+  if (take(want)) return assign(want);
+  if (std::exchange(want.told, true)) return false;
+  if (!work_.has_work(want.peer)) seats_.rest(want.flow);
+  post({.kind = AuxAnswer::Kind::kNothing, .peer = want.peer});
+  return false;
+}
+
+bool AuxDesk::take(Want& want) {
+  want.taken = work_.take(want.peer);
+  // What became possible together with the chunk is known before it: should sending fail, the
+  // auxiliary gives up what it still believes to be parked.
+  if (want.taken) admit_arrivals();
+  return want.taken.has_value();
+}
+
+// False while no staging block is free.
+core::Result<bool> AuxDesk::assign(Want& want) {
   const std::span<const std::byte> payload = want.taken->payload;
   if (payload.empty() || arena_.contains(payload)) {
     assign(want, {});
@@ -220,6 +237,7 @@ void AuxDesk::assign(Want& want, std::span<std::byte> staged) {
   post({.kind = AuxAnswer::Kind::kChunk,
         .peer = want.peer,
         .id = id,
+        .flow = want.flow,
         .offset = chunk.payload.empty() ? 0 : arena_.offset_of(chunk.payload),
         .bytes = chunk.payload.size(),
         .header = encode(chunk.header)});

@@ -6,12 +6,14 @@
 // bounded, half of it for each direction, and an answer waits until a block is free. That can not
 // block for ever: what comes is completed by a peer that has begun to send it, whatever leaves.
 //
+// A chunk is assigned to the flow that asked, unless that one leaves it to others (aux_seats.h).
+//
 // Thread: owner but for add_flow; one thread serves all desks of a rank (aux_server.h).
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,19 +22,31 @@
 #include "transport/arena.h"
 #include "transport/arena_heap.h"
 #include "transport/aux_mailbox.h"
+#include "transport/aux_seats.h"
 #include "transport/chunk_work.h"
 #include "transport/file_descriptor.h"
+#include "transport/peer_rates.h"
 
 namespace fasthorovod::transport {
 
+/// Where an auxiliary and its rank meet.
+struct AuxPlace {
+  const Arena& arena;
+  AuxMailbox& mailbox;
+  std::span<std::byte> staging;  // of the arena; whole pages
+};
+
 class AuxDesk final {
  public:
-  /// `bell` (an eventfd) wakes the auxiliary. `staging` is part of the arena; whole pages.
-  AuxDesk(const Arena& arena, AuxMailbox& mailbox, std::span<std::byte> staging,
-          FileDescriptor bell, ChunkWork& work);
+  /// `bell` (an eventfd) wakes the auxiliary. `rates`: of all flows of the rank; its own if null.
+  AuxDesk(const AuxPlace& place, FileDescriptor bell, ChunkWork& work,
+          std::shared_ptr<RateBoard> rates);
 
-  /// The auxiliary is given a flow to `peer`; before it hears of it. Any thread.
-  void add_flow(int peer);
+  /// The auxiliary is given a flow to `peer`; before it hears of it, by the number that this
+  /// returns. Any thread.
+  std::uint32_t add_flow(int peer) { return seats_.add(peer); }
+  /// It is served no more, and its flows are none of the rank's. Not while it is served.
+  void close() { seats_.close(); }
 
   /// Serves what was asked, and what may have become possible since. True: it should be called
   /// again within a millisecond, because the ChunkWork holds something back. An error when the
@@ -55,6 +69,7 @@ class AuxDesk final {
   };
   struct Want {
     int peer = 0;
+    std::uint32_t flow = kNoFlow;
     bool told = false;                   // that there is nothing just now
     std::optional<OutgoingChunk> taken;  // and waits for staging
   };
@@ -69,16 +84,18 @@ class AuxDesk final {
   using Arrivals = std::map<std::uint32_t, Incoming>;
 
   core::Status hear(const AuxRequest& request);
-  void want(int peer);
+  void want(int peer, std::uint32_t flow);
+  void give_up(std::uint32_t flow);
   core::Status sent(std::uint32_t id);
   core::Status arrive(const AuxRequest& request);
   core::Status received(std::uint32_t id);
   void flow_ended(const AuxRequest& request);
-  bool was_last_flow(int peer);
   bool forget(int peer);
 
   core::Result<bool> grant_wants();
   core::Result<bool> grant(Want& want);
+  bool take(Want& want);
+  core::Result<bool> assign(Want& want);
   void assign(Want& want, std::span<std::byte> staged);
   void admit_arrivals();
   void admit(Arrivals::value_type& entry);
@@ -100,8 +117,7 @@ class AuxDesk final {
   ArenaHeap coming_;
   const std::size_t largest_;  // that a direction can stage
 
-  std::mutex mutex_;          // of flows_ only
-  std::map<int, int> flows_;  // by peer: how many the auxiliary has
+  AuxSeats seats_;
 
   std::uint64_t heard_ = 0;
   std::uint32_t last_chunk_ = 0;

@@ -53,25 +53,25 @@ core::Result<std::unique_ptr<AuxLane>> AuxLane::attach(
                      (kMailboxBytes + home.staging_bytes) >> 20, home.arena.bytes().size() >> 20)});
   }
   std::unique_ptr<AuxLane> lane(
-      new AuxLane(home, std::move(process), memory, std::move(bell), work, std::move(on_lost)));
+      new AuxLane(home, {std::move(process), memory, std::move(bell), std::move(on_lost)}, work,
+                  options.rates));
   if (core::Status status = lane->introduce(options); !status) return std::move(status).error();
   return lane;
 }
 
-AuxLane::AuxLane(const AuxHome& home, AuxProcessPtr process, std::span<std::byte> memory,
-                 FileDescriptor bell, ChunkWork& work,
-                 std::function<void(const std::string&)> on_lost)
+AuxLane::AuxLane(const AuxHome& home, Parts parts, ChunkWork& work,
+                 std::shared_ptr<RateBoard> rates)
     : server_(home.server),
       arena_(home.arena),
       heap_(home.heap),
       answer_limit_(home.answer_limit),
-      process_(std::move(process)),
-      memory_(memory),
-      mailbox_(*new(memory.data()) AuxMailbox),
-      bell_(std::move(bell)),
-      desk_(arena_, mailbox_, memory.subspan(kMailboxBytes), FileDescriptor(::dup(bell_.get())),
-            work),
-      on_lost_(std::move(on_lost)) {}
+      process_(std::move(parts.process)),
+      memory_(parts.memory),
+      mailbox_(*new(memory_.data()) AuxMailbox),
+      bell_(std::move(parts.bell)),
+      desk_({arena_, mailbox_, memory_.subspan(kMailboxBytes)}, FileDescriptor(::dup(bell_.get())),
+            work, std::move(rates)),
+      on_lost_(std::move(parts.on_lost)) {}
 
 core::Status AuxLane::introduce(const LaneOptions& options) {
   const AuxMessage message{
@@ -90,9 +90,9 @@ void AuxLane::add_flow(int peer, FileDescriptor socket) {
   const std::lock_guard lock(mutex_);
   if (last_) return;
   drop_on_fork(socket);
-  desk_.add_flow(peer);
+  const std::uint32_t flow = desk_.add_flow(peer);
   const core::Status told = process_->socket().send(
-      {.kind = AuxMessage::Kind::kFlow, .number = peer}, std::array{socket.get()});
+      {.kind = AuxMessage::Kind::kFlow, .number = peer, .flow = flow}, std::array{socket.get()});
   // One that is dead can not be told either, and how it died says more.
   if (!told && !process_->ended()) give_up("takes no flow: " + told.error().message);
   flows_.push_back(std::move(socket));
@@ -106,6 +106,7 @@ void AuxLane::begin_stop() {
   }
   process_->on_end({});
   server_.remove(*this);
+  desk_.close();
   const core::Status told = lost_.load()
                                 ? core::Status(Error{})
                                 : process_->socket().send({.kind = AuxMessage::Kind::kDetach});

@@ -35,8 +35,9 @@ struct AuxHome {
 
 class AuxLane final : public LanePlace, private AuxClient {
  public:
-  /// Attaches a leased process. `on_lost` hears at most once, on any thread, how the process ended
-  /// or why it was given up ("was killed by signal 9"); it must not block. Not after stop().
+  /// Attaches a leased process, whose flows are among those of `options.rates`. `on_lost` hears at
+  /// most once, on any thread, how the process ended or why it was given up ("was killed by signal
+  /// 9"); it must not block. Not after stop().
   static core::Result<std::unique_ptr<AuxLane>> attach(
       const AuxHome& home, AuxProcessPtr process, const LaneOptions& options, ChunkWork& work,
       std::function<void(const std::string& how)> on_lost);
@@ -50,8 +51,13 @@ class AuxLane final : public LanePlace, private AuxClient {
   [[nodiscard]] LaneStatistics statistics() const override;
 
  private:
-  AuxLane(const AuxHome& home, AuxProcessPtr process, std::span<std::byte> memory,
-          FileDescriptor bell, ChunkWork& work, std::function<void(const std::string&)> on_lost);
+  struct Parts {
+    AuxProcessPtr process;
+    std::span<std::byte> memory;
+    FileDescriptor bell;
+    std::function<void(const std::string&)> on_lost;
+  };
+  AuxLane(const AuxHome& home, Parts parts, ChunkWork& work, std::shared_ptr<RateBoard> rates);
 
   bool serve() override;
   bool arm() override;

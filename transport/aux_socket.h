@@ -24,7 +24,7 @@ struct AuxMessage {
     kHello = 1,        // auxiliary: it runs, as `build`
     kCannotStart = 2,  // the forked child: no program came of it; `number` is the errno
     kAttach = 3,       // rank: serve a lane. Descriptors: arena, the rank's bell, the lane's bell
-    kFlow = 4,         // rank: a flow to rank `number`. Descriptor: the socket
+    kFlow = 4,         // rank: `flow` to rank `number`. Descriptor: the socket
     kDetach = 5,       // rank: close all flows in good order, and let go of the arena
     kDetached = 6,     // auxiliary: done
     kBind = 7,         // rank, between lanes: run on `processors`; on none: where it was started
@@ -34,6 +34,7 @@ struct AuxMessage {
 
   Kind kind{};
   std::int32_t number = 0;
+  std::uint32_t flow = 0;
   std::array<char, kBuild> build{};
   std::uint64_t mailbox = 0;        // kAttach: where in the arena
   std::int32_t notsent_lowat = 0;   // kAttach: LaneOptions

@@ -17,6 +17,7 @@
 #include "transport/aux_socket.h"
 #include "transport/lane.h"
 #include "transport/own_processors.h"
+#include "transport/remote_seat.h"
 
 namespace fasthorovod::transport {
 namespace {
@@ -45,17 +46,21 @@ class Session final {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  void add_flow(int peer, FileDescriptor socket) { lane_->add_flow(peer, std::move(socket)); }
+  void add_flow(int peer, FileDescriptor socket, std::uint32_t flow) {
+    lane_->add_flow(peer, std::move(socket), flow);
+  }
 
  private:
   Session(Arena arena, std::size_t mailbox, FileDescriptor rank_bell, const AddFunction& add)
       : arena_(std::move(arena)),
-        work_(arena_, *reinterpret_cast<AuxMailbox*>(arena_.bytes().data() + mailbox),
-              std::move(rank_bell), add) {}
+        mailbox_(*reinterpret_cast<AuxMailbox*>(arena_.bytes().data() + mailbox)),
+        work_(arena_, mailbox_, std::move(rank_bell), add) {}
 
+  std::unique_ptr<FlowSeat> seat(int peer, std::uint32_t flow);
   void run();
 
   const Arena arena_;
+  AuxMailbox& mailbox_;
   RemoteWork work_;
   std::unique_ptr<Lane> lane_;
   std::atomic<bool> stopping_{false};
@@ -78,13 +83,21 @@ core::Result<std::unique_ptr<Session>> Session::attach(AuxReceived received,
       new Session(std::move(*arena), message.mailbox, std::move(descriptors[1]), add));
   const LaneOptions options{.notsent_lowat = message.notsent_lowat,
                             .close_limit = std::chrono::milliseconds(message.close_limit_ms),
-                            .shared_sockets = true};
+                            .shared_sockets = true,
+                            .seats = [raw = session.get()](int peer, std::uint32_t flow) {
+                              return raw->seat(peer, flow);
+                            }};
   auto lane = Lane::create(options, session->work_, std::move(descriptors[2]));
   if (!lane) return std::move(lane).error();
   session->lane_ = std::move(*lane);
   session->work_.count(*session->lane_);
   session->thread_ = std::thread([raw = session.get()] { raw->run(); });
   return session;
+}
+
+std::unique_ptr<FlowSeat> Session::seat(int peer, std::uint32_t flow) {
+  SharedFlow* const shared = flow < kSharedFlows ? &mailbox_.flows[flow] : nullptr;
+  return std::make_unique<RemoteSeat>(peer, shared == nullptr ? kNoFlow : flow, shared, work_);
 }
 
 void Session::run() {
@@ -124,7 +137,8 @@ core::Status obey(AuxReceived received, std::unique_ptr<Session>& session, const
     return {};
   }
   if (kind == AuxMessage::Kind::kFlow && session && received.descriptors.size() == 1) {
-    session->add_flow(received.message.number, std::move(received.descriptors[0]));
+    session->add_flow(received.message.number, std::move(received.descriptors[0]),
+                      received.message.flow);
     return {};
   }
   if (kind == AuxMessage::Kind::kBind && !session) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <span>
+#include <utility>
 
 namespace fasthorovod::transport {
 namespace {
@@ -24,9 +25,9 @@ PeerRates::PeerRates(std::optional<int> first) {
   if (first) count_.emplace(*first);
 }
 
-void PeerRates::join(FlowKey flow, std::atomic<bool>& in_use) {
+void PeerRates::join(FlowKey flow, std::atomic<bool>& in_use, std::function<void()> taken_up) {
   const std::lock_guard lock(mutex_);
-  flows_.push_back({.key = flow, .in_use = &in_use});
+  flows_.push_back({.key = flow, .in_use = &in_use, .taken_up = std::move(taken_up)});
   share_out();
 }
 
@@ -71,7 +72,10 @@ void PeerRates::learn(core::TimePoint now, const std::optional<double>& goodput)
 void PeerRates::share_out() {
   in_use_ = flows_.size();
   if (count_) in_use_ = std::min(in_use_, static_cast<std::size_t>(count_->in_use()));
-  for (std::size_t i = 0; i < flows_.size(); ++i) flows_[i].in_use->store(i < in_use_);
+  for (std::size_t i = 0; i < flows_.size(); ++i) {
+    const bool was = flows_[i].in_use->exchange(i < in_use_);
+    if (!was && i < in_use_ && flows_[i].taken_up) flows_[i].taken_up();
+  }
   meter_.begin(in_use_);
 }
 

@@ -1,4 +1,4 @@
-// How fast the flows to a peer drain, all of them, on whichever lanes of this process: what a flow
+// How fast the flows to a peer drain, all of them, on whichever lanes of the rank: what a flow
 // must know to leave a chunk to a faster one. And how many of them carry anything: the first ones
 // that joined, as many as FlowCount finds good, or all. It is the sender's choice alone, since any
 // flow may carry any chunk; the peer reads them all.
@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,7 +32,7 @@ struct PeerReport {
   bool tries = false;           // likewise, and just now another number than the one believed in
   bool waits_for_work = false;  // they ran out of bytes: the network is not the limit
   double goodput = 0;           // of those in use together, while the network is the limit
-  std::vector<Flow> flows{};    // that lanes of this process have
+  std::vector<Flow> flows{};    // that lanes of this rank have
   std::vector<core::FlowCount::Experience> tried{};
 };
 
@@ -44,8 +45,9 @@ class PeerRates final {
   explicit PeerRates(std::optional<int> first = std::nullopt);
 
   /// From now on the flow is one of those to the peer. `in_use` says whether it is to carry
-  /// anything, and lives until it is forgotten.
-  void join(FlowKey flow, std::atomic<bool>& in_use);
+  /// anything, and lives until it is forgotten. `taken_up` is called when that has become true, by
+  /// whoever changed it and under the lock, so it must not block, or call back.
+  void join(FlowKey flow, std::atomic<bool>& in_use, std::function<void()> taken_up = {});
 
   /// `rate` in bytes a second, 0 while it is unknown; `last_busy` as of FlowRate.
   void publish(FlowKey flow, double rate, core::TimePoint last_busy);
@@ -77,6 +79,7 @@ class PeerRates final {
   struct Entry {
     FlowKey key;
     std::atomic<bool>* in_use;
+    std::function<void()> taken_up;
     double rate = 0;
     core::TimePoint last_busy{};
   };

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "transport/lane.h"
@@ -12,6 +13,9 @@ namespace {
 
 using core::Error;
 using core::ErrorCode;
+
+// As a lane asks again for what a flow of its own process left.
+constexpr auto kLeaveFor = std::chrono::milliseconds(1);
 
 Error nonsense(const char* what) { return {ErrorCode::kProtocol, what}; }
 
@@ -33,7 +37,11 @@ void RemoteWork::ring() {
 
 void RemoteWork::post(const AuxRequest& request) {
   publish();
-  if (requests_.write(request)) ring();
+  bool wakes = false;
+  for (const AuxRequest& look : looks_) wakes = requests_.write(look) || wakes;
+  looks_.clear();
+  wakes = requests_.write(request) || wakes;
+  if (wakes) ring();
 }
 
 core::Result<bool> RemoteWork::hear() {
@@ -55,7 +63,7 @@ core::Status RemoteWork::hear(const AuxAnswer& answer) {
     case AuxAnswer::Kind::kChunk:
       return assign(answer);
     case AuxAnswer::Kind::kNothing:
-      if (Peer& peer = peers_[answer.peer]; peer.wants) peer.nothing = true;
+      if (Peer& peer = peers_[answer.peer]; peer.asks) peer.nothing = true;
       return {};
     case AuxAnswer::Kind::kInto:
     case AuxAnswer::Kind::kAdd:
@@ -67,6 +75,9 @@ core::Status RemoteWork::hear(const AuxAnswer& answer) {
       return {};
     case AuxAnswer::Kind::kAskAlive:
       post({.kind = AuxRequest::Kind::kAlive});
+      return {};
+    case AuxAnswer::Kind::kLeave:
+      leave(answer);
       return {};
   }
   return nonsense("an answer of unknown kind");
@@ -86,10 +97,18 @@ core::Status RemoteWork::assign(const AuxAnswer& answer) {
   const auto header = decode(answer.header);
   if (!header) return header.error();
   Peer& peer = peers_[answer.peer];
-  peer.wants = false;
+  if (peer.asks == answer.flow) peer.asks.reset();
   peer.nothing = false;
-  peer.assigned.push_back({*header, *payload, {.operation = answer.id}});
+  peer.assigned.push_back({{*header, *payload, {.operation = answer.id}}, answer.flow});
   return {};
+}
+
+void RemoteWork::leave(const AuxAnswer& answer) {
+  Peer& peer = peers_[answer.peer];
+  if (peer.asks != answer.flow) return;  // it has ended since
+  peer.asks.reset();
+  peer.nothing = false;
+  leave_[answer.flow] = core::Clock::now() + kLeaveFor;
 }
 
 core::Status RemoteWork::admit(const AuxAnswer& answer) {
@@ -127,24 +146,88 @@ void RemoteWork::publish() {
   shared.turns.store(statistics.turns, std::memory_order_relaxed);
 }
 
-std::optional<OutgoingChunk> RemoteWork::take(int peer) {
+const std::vector<std::uint32_t>& RemoteWork::flows_to(int peer) const {
+  static const std::vector<std::uint32_t> none;
+  const auto found = flows_.find(peer);
+  return found == flows_.end() ? none : found->second;
+}
+
+// What was assigned to it may go on any other one, and another may ask. One without a number may
+// stand for another one that has none either.
+void RemoteWork::give_up(int peer, std::uint32_t flow) {
+  auto& flows = flows_[peer];
+  flows.erase(std::ranges::find(flows, flow));
+  if (flow == kNoFlow) return;
+  leave_.erase(flow);
+  const auto found = peers_.find(peer);
+  if (found != peers_.end() && found->second.asks == flow) {
+    found->second.asks.reset();
+    found->second.nothing = false;
+  }
+  post({.kind = AuxRequest::Kind::kGiveUp, .peer = peer, .flow = flow});
+}
+
+bool RemoteWork::may_ask(int peer) const {
+  return std::ranges::any_of(flows_to(peer), [this](std::uint32_t flow) {
+    return flow == kNoFlow || mailbox_.flows[flow].in_use.load();
+  });
+}
+
+bool RemoteWork::may_carry(int peer, const Assigned& assigned, std::uint32_t flow) const {
+  if (assigned.flow == flow) return true;
+  const auto& flows = flows_to(peer);
+  return assigned.flow == kNoFlow || std::ranges::find(flows, assigned.flow) == flows.end();
+}
+
+bool RemoteWork::has_chunk(int peer, std::uint32_t flow) const {
+  const auto found = peers_.find(peer);
+  return found != peers_.end() &&
+         std::ranges::any_of(found->second.assigned, [&](const Assigned& assigned) {
+           return may_carry(peer, assigned, flow);
+         });
+}
+
+bool RemoteWork::leaves_next(int peer, std::uint32_t flow) const {
+  if (has_chunk(peer, flow)) return false;
+  const auto found = peers_.find(peer);
+  if (found != peers_.end() && !found->second.assigned.empty()) return true;
+  const auto until = leave_.find(flow);
+  return until != leave_.end() && core::Clock::now() < until->second;
+}
+
+std::optional<OutgoingChunk> RemoteWork::take_for(int peer, std::uint32_t flow) {
   Peer& state = peers_[peer];
-  if (!state.assigned.empty()) {
-    const OutgoingChunk chunk = state.assigned.front();
-    state.assigned.pop_front();
+  const auto found = std::ranges::find_if(
+      state.assigned, [&](const Assigned& assigned) { return may_carry(peer, assigned, flow); });
+  if (found != state.assigned.end()) {
+    const OutgoingChunk chunk = found->chunk;
+    state.assigned.erase(found);
+    state.last = flow;
     return chunk;
   }
-  if (!state.wants) {
-    state.wants = true;
-    post({.kind = AuxRequest::Kind::kWant, .peer = peer});
+  if (!state.asks || (state.gives_way && state.asks != flow)) {
+    state.asks = flow;
+    state.gives_way = flow == state.last;
+    post({.kind = AuxRequest::Kind::kWant, .peer = peer, .flow = flow});
   }
   return std::nullopt;
 }
 
-// Until a request is answered there may be work; after that the rank sends it by itself.
+void RemoteWork::look(const Look& look, std::uint32_t flow) {
+  looks_.push_back({.kind = AuxRequest::Kind::kLook,
+                    .flow = flow,
+                    .dry = look.dry ? 1U : 0U,
+                    .drained = look.drained,
+                    .at = look.at.time_since_epoch().count()});
+}
+
+// Until a request is answered there may be work; after that the rank sends it by itself. Where no
+// flow may ask, there is none for this lane.
 bool RemoteWork::has_work(int peer) const {
   const auto found = peers_.find(peer);
-  return found == peers_.end() || !found->second.assigned.empty() || !found->second.nothing;
+  if (found == peers_.end()) return may_ask(peer);
+  const Peer& state = found->second;
+  return !state.assigned.empty() || (!state.nothing && may_ask(peer));
 }
 
 void RemoteWork::sent(const ChunkTicket& ticket) {

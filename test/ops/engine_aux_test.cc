@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "test/ops/aux_children.h"
 #include "test/ops/ordered_calls.h"
@@ -37,7 +38,8 @@ Floats all_kinds(Engine& engine) {
   return results;
 }
 
-std::vector<Floats> results_with(int lanes, int auxiliaries, int arena_mb = 256) {
+std::vector<Floats> results_with(int lanes, int auxiliaries, int arena_mb = 256,
+                                 std::optional<int> flows = 2) {
   std::vector<Floats> results(kRanks);
   run_as_threads(kRanks,
                  [&](Engine& engine) {
@@ -47,7 +49,7 @@ std::vector<Floats> results_with(int lanes, int auxiliaries, int arena_mb = 256)
                    live_apart(config);
                    config.lanes = lanes;
                    config.auxiliaries = auxiliaries;
-                   config.flows = 2;
+                   config.flows = flows;
                    config.arena_mb = arena_mb;
                    config.deterministic = true;  // several worlds are compared
                  }});
@@ -72,6 +74,39 @@ TEST_P(EngineAuxiliaries, GiveTheSameBitsWhenTheArenaHoldsLittleMoreThanTheirSta
   const Floats expected = results_with(1, 0)[0];
   const auto [lanes, auxiliaries] = GetParam();
   for (const Floats& result : results_with(lanes, auxiliaries, 16)) EXPECT_TRUE(result == expected);
+}
+
+TEST_P(EngineAuxiliaries, GiveTheSameBitsWhereTheNumberOfFlowsIsFound) {
+  const Floats expected = results_with(1, 0)[0];
+  const auto [lanes, auxiliaries] = GetParam();
+  for (const Floats& result : results_with(lanes, auxiliaries, 256, std::nullopt)) {
+    EXPECT_TRUE(result == expected);
+  }
+}
+
+// None of the lanes is a thread.
+TEST(EngineAux, TellOfTheirFlows) {
+  put_auxiliary_on_path();
+  run_as_threads(2,
+                 [](Engine& engine) {
+                   Floats values(1'000'000, 1.0F);
+                   expect_success(engine.submit(allreduce_of("all", values)));
+                   const LaneReport report = engine.lane_report();
+                   // Nobody leaves, and takes its flows away, before the other has its report.
+                   expect_success(engine.submit(allreduce_of("after", values)));
+                   EXPECT_EQ(report.plan.auxiliaries, 2);
+                   EXPECT_TRUE(report.plan.measures_flows);
+                   ASSERT_EQ(report.peers.size(), 1U);
+                   EXPECT_EQ(report.peers[0].peer, 1 - engine.world().rank);
+                   EXPECT_TRUE(report.peers[0].measures);
+                   ASSERT_FALSE(report.peers[0].flows.empty());
+                   EXPECT_TRUE(report.peers[0].flows.front().in_use);
+                 },
+                 {.adjust = [](core::Config& config) {
+                   live_apart(config);
+                   config.lanes = 2;
+                   config.auxiliaries = 2;
+                 }});
 }
 
 std::size_t descriptors() {

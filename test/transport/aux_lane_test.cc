@@ -28,7 +28,7 @@ namespace {
 using namespace std::chrono_literals;
 using Mode = FakeChunkWork::Mode;
 
-constexpr std::size_t kArenaBytes = std::size_t{32} << 20;
+constexpr std::size_t kArenaBytes = std::size_t{64} << 20;
 
 class Losses {
  public:
@@ -51,9 +51,9 @@ class Losses {
 
 class Auxiliary : public ::testing::Test {
  protected:
-  std::unique_ptr<AuxLane> attach() {
+  std::unique_ptr<AuxLane> attach(const LaneOptions& options = {}) {
     process_ = rank_.lease();
-    auto lane = AuxLane::attach(rank_.home, process_, {}, work_,
+    auto lane = AuxLane::attach(rank_.home, process_, options, work_,
                                 [this](const std::string& how) { losses_.add(how); });
     EXPECT_TRUE(lane) << lane.error().message;
     return std::move(lane).value();
@@ -128,6 +128,31 @@ TEST_F(Auxiliary, IsToldOfAtOnceWhenItIsKilledAndItsFlowsStayOpenUntilTheLaneSto
   EXPECT_EQ(rank_.heap.used(), 0U);
 }
 
+// The flow of the other one rests until the dead one's flows are none of the rank's any more.
+TEST_F(Auxiliary, LeavesWhatItDidNotCarryToAnotherWhenItIsKilled) {
+  const LaneOptions options{.rates = std::make_shared<RateBoard>(1)};
+  const auto killed = attach(options);
+  const pid_t pid = process_->pid();
+  const auto other = attach(options);
+  auto used = connected_pair(SocketKind::kTcp);
+  auto rested = connected_pair(SocketKind::kTcp);
+  killed->add_flow(1, std::move(used.first));
+  other->add_flow(1, std::move(rested.first));
+  work_.queue(1, 1, 0, 1000, Mode::kInto);
+  killed->wake();
+  ASSERT_EQ(read_up_to(used.second, 1000 + kFrameHeaderBytes).size(), 1000 + kFrameHeaderBytes);
+  EXPECT_TRUE(options.rates->reports()[0].flows[0].in_use);
+  EXPECT_FALSE(options.rates->reports()[0].flows[1].in_use);
+  ::kill(pid, SIGKILL);
+  EXPECT_EQ(losses_.first(), "was killed by signal 9");
+  killed->stop();
+  work_.queue(1, 2, 0, 1000, Mode::kInto);
+  other->wake();
+  EXPECT_EQ(read_up_to(rested.second, 1000 + kFrameHeaderBytes).size(), 1000 + kFrameHeaderBytes);
+  other->stop();
+  EXPECT_TRUE(options.rates->reports()[0].flows.empty());
+}
+
 TEST_F(Auxiliary, IsGivenUpWhenItDoesNotAnswerWhileOperationsArePending) {
   rank_.home.answer_limit = 1s;
   const auto lane = attach();
@@ -167,7 +192,7 @@ TEST_F(Auxiliary, SaysHowMuchOfTheArenaIsMissing) {
   rank_.home.staging_bytes = 2 * kArenaBytes;
   const auto lane = AuxLane::attach(rank_.home, rank_.lease(), {}, work_, [](const auto&) {});
   ASSERT_FALSE(lane);
-  EXPECT_NE(lane.error().message.find("arena of 32 MiB"), std::string::npos)
+  EXPECT_NE(lane.error().message.find("arena of 64 MiB"), std::string::npos)
       << lane.error().message;
 }
 

@@ -1,10 +1,9 @@
-// The two ends of a mailbox, each against a partner that breaks the rules, and against a slow one.
+// A mailbox and the rank's end of it, against a partner that breaks the rules, and a slow one.
 #include "transport/aux_mailbox.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 
-#include <array>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -13,7 +12,6 @@
 
 #include "test/transport/fake_chunk_work.h"
 #include "transport/aux_desk.h"
-#include "transport/remote_work.h"
 
 namespace fasthorovod::transport {
 namespace {
@@ -102,8 +100,10 @@ class Desk : public ::testing::Test {
   const Arena arena_ = std::move(Arena::create(kStaging)).value();
   const std::unique_ptr<AuxMailbox> mailbox_ = std::make_unique<AuxMailbox>();
   FakeChunkWork work_;
-  AuxDesk desk_{arena_, *mailbox_, arena_.bytes(), FileDescriptor(::eventfd(0, EFD_NONBLOCK)),
-                work_};
+  AuxDesk desk_{{arena_, *mailbox_, arena_.bytes()},
+                FileDescriptor(::eventfd(0, EFD_NONBLOCK)),
+                work_,
+                nullptr};
   RingWriter<AuxRequest> requests_{mailbox_->requests};
   RingReader<AuxAnswer> answers_{mailbox_->answers};
 };
@@ -209,69 +209,6 @@ TEST_F(Desk, NamesWhatAnAuxiliaryMayNotAsk) {
   expect_nonsense(broken, "");
   ask(arrival(9, 0, 10, Mode::kInto));
   expect_nonsense(arrival(9, 1, 10, Mode::kInto), "twice");
-}
-
-// The auxiliary's end, whose rank is played by the test.
-class Remote : public ::testing::Test {
- protected:
-  void say(const AuxAnswer& answer) { (void)answers_.write(answer); }
-
-  const Arena arena_ = std::move(Arena::create(Arena::kPage)).value();
-  const std::unique_ptr<AuxMailbox> mailbox_ = std::make_unique<AuxMailbox>();
-  RemoteWork work_{arena_, *mailbox_, FileDescriptor(::eventfd(0, EFD_NONBLOCK)),
-                   [](std::span<std::byte> to, std::span<const std::byte> piece, std::uint16_t) {
-                     for (std::size_t i = 0; i < piece.size(); ++i) {
-                       to[i] =
-                           std::byte(std::to_integer<int>(to[i]) + std::to_integer<int>(piece[i]));
-                     }
-                     return true;
-                   }};
-  RingReader<AuxRequest> requests_{mailbox_->requests};
-  RingWriter<AuxAnswer> answers_{mailbox_->answers};
-};
-
-TEST_F(Remote, AddsInTheArenaByItself) {
-  const FrameHeader header{.sequence = 1, .payload_bytes = 8};
-  arena_.bytes()[16] = std::byte{40};
-  EXPECT_EQ(work_.arrive(1, header)->kind, Arrival::Kind::kAsked);
-  say({.kind = AuxAnswer::Kind::kAdd, .id = 1, .how = 3, .offset = 16, .bytes = 8});
-  ASSERT_TRUE(*work_.hear());
-  const auto arrival = work_.arrive(1, header);
-  ASSERT_EQ(arrival->kind, Arrival::Kind::kAbsorb);
-  const std::array<std::byte, 8> two{std::byte{2}};
-  work_.absorb(arrival->ticket, 0, two);
-  work_.received(arrival->ticket);
-  EXPECT_EQ(arena_.bytes()[16], std::byte{42});
-  EXPECT_EQ((*requests_.read())->kind, AuxRequest::Kind::kArrive);
-  EXPECT_EQ((*requests_.read())->kind, AuxRequest::Kind::kReceived);
-}
-
-TEST_F(Remote, AsksForOneChunkOfAPeerAtATime) {
-  EXPECT_TRUE(work_.has_work(1));
-  EXPECT_FALSE(work_.take(1));
-  EXPECT_FALSE(work_.take(1));
-  EXPECT_EQ((*requests_.read())->kind, AuxRequest::Kind::kWant);
-  EXPECT_FALSE(*requests_.read());
-  say({.kind = AuxAnswer::Kind::kNothing, .peer = 1});
-  ASSERT_TRUE(*work_.hear());
-  EXPECT_FALSE(work_.has_work(1)) << "so that the lane sleeps";
-}
-
-TEST_F(Remote, DoesNotBelieveAPlaceOutsideOfTheArena) {
-  for (const std::uint64_t offset : {Arena::kPage - 7, ~std::uint64_t{0} - 3}) {
-    say({.kind = AuxAnswer::Kind::kChunk,
-         .peer = 1,
-         .id = 1,
-         .offset = offset,
-         .bytes = 8,
-         .header = encode(FrameHeader{})});
-    EXPECT_EQ(work_.hear().error().code, core::ErrorCode::kProtocol);
-  }
-}
-
-TEST_F(Remote, DoesNotBelieveAnAnswerNobodyAskedFor) {
-  say({.kind = AuxAnswer::Kind::kInto, .id = 1});
-  EXPECT_EQ(work_.hear().error().code, core::ErrorCode::kProtocol);
 }
 
 }  // namespace

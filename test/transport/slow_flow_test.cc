@@ -1,4 +1,5 @@
-// Lanes whose flows differ: one stands still, one is slow, all reorder; on one lane and on several.
+// Lanes whose flows differ: one stands still, one is slow, all reorder; on one lane and on several,
+// wherever those run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include "test/transport/fake_chunk_work.h"
 #include "test/transport/lane_fixture.h"
 #include "test/transport/shaped_relay.h"
-#include "transport/thread_lane.h"
 
 namespace fasthorovod::transport {
 namespace {
@@ -36,7 +36,7 @@ class Rank final {
   explicit Rank(int lanes, std::optional<int> first = std::nullopt) {
     const LaneOptions options{.rates = std::make_shared<RateBoard>(first)};
     for (int i = 0; i < lanes; ++i) {
-      lanes_.push_back(std::move(ThreadLane::start(options, work)).value());
+      lanes_.push_back(make_place(options, work));
     }
   }
   LanePlace& lane(std::size_t index) { return *lanes_[index % lanes_.size()]; }
@@ -47,7 +47,7 @@ class Rank final {
   FakeChunkWork work;
 
  private:
-  std::vector<std::unique_ptr<ThreadLane>> lanes_;
+  std::vector<std::unique_ptr<LanePlace>> lanes_;
 };
 
 class SlowFlow : public testing::TestWithParam<int> {
@@ -120,6 +120,39 @@ TEST_P(SlowFlow, IsLeftOutWhereOthersAreInUse) {
   const auto idle =
       std::ranges::count_if(wires, [](const auto& wire) { return wire->carried() == 0; });
   EXPECT_EQ(idle, 2);
+}
+
+// The others are not in use until it has ended, and nothing wakes their lanes but that.
+TEST_P(SlowFlow, ThatEndsIsReplacedByOneThatRested) {
+  Rank sender(GetParam(), 1);
+  auto used = connected_pair(SocketKind::kTcp);
+  sender.lane(0).add_flow(1, std::move(used.first));
+  queue_chunks(sender.work, 1, 1);
+  sender.wake();
+  ASSERT_EQ(read_up_to(used.second, kChunkBytes + kFrameHeaderBytes).size(),
+            kChunkBytes + kFrameHeaderBytes);
+  auto rested = connected_pair(SocketKind::kTcp);
+  sender.lane(1).add_flow(1, std::move(rested.first));
+  used.second = FileDescriptor();
+  ASSERT_TRUE(sender.work.wait_ended(1));
+  sender.work.queue(1, 2, 0, kChunkBytes, Mode::kInto);
+  sender.wake();
+  EXPECT_EQ(read_up_to(rested.second, kChunkBytes + kFrameHeaderBytes).size(),
+            kChunkBytes + kFrameHeaderBytes);
+}
+
+TEST_P(SlowFlow, EndsThoughItHasNeverBeenInUse) {
+  Rank sender(GetParam(), 1);
+  auto used = connected_pair(SocketKind::kTcp);
+  sender.lane(0).add_flow(1, std::move(used.first));
+  queue_chunks(sender.work, 1, 1);
+  sender.wake();
+  ASSERT_FALSE(read_up_to(used.second, 1).empty());
+  auto rested = connected_pair(SocketKind::kTcp);
+  sender.lane(1).add_flow(1, std::move(rested.first));
+  rested.second = FileDescriptor();
+  ASSERT_TRUE(sender.work.wait_ended(1));
+  EXPECT_TRUE(sender.work.ended()[0].end.clean);
 }
 
 TEST_P(SlowFlow, MayBeAnyAndReorderAsItLikes) {

@@ -25,8 +25,8 @@ struct LaneFacts {
   friend bool operator==(const LaneFacts&, const LaneFacts&);
 };
 
-/// The flows that one rank sends to another on; those of lanes in its own process. Rates in bytes a
-/// second, 0 where they are not known.
+/// The flows that one rank sends to another on, of all its lanes. Rates in bytes a second, 0 where
+/// they are not known.
 struct FlowFacts {
   int from = 0;
   int to = 0;

@@ -151,7 +151,7 @@ void print_choices(const PlanFacts& facts) {
 
 void print_flows(const PlanFacts& facts) {
   if (facts.flows.empty()) return;
-  fmt::print("#\n# flows of lanes in threads; rates in Mbit/s while the network is the limit\n");
+  fmt::print("#\n# flows of all lanes; rates in Mbit/s while the network is the limit\n");
   fmt::print("#{:>5} {:>5} {:>7} {:>7} {:>15} {:>9}  {:<28} {}\n", "from", "to", "opened", "in use",
              "each", "together", "in use is", "flows: together, as tried");
   for (const FlowFacts& flows : facts.flows) {
