@@ -4,118 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
-#include <condition_variable>
-#include <list>
-#include <mutex>
-#include <thread>
 #include <utility>
 
-#include "ops/caller_watch.h"
-#include "ops/executor.h"
-#include "ops/host_areas.h"
-#include "ops/host_runner.h"
-#include "ops/host_watch.h"
+#include "ops/host_team_impl.h"
 
 namespace fasthorovod::ops {
-
-using core::Error;
 
 namespace {
 
 // No layout asks for more, but for hosts of very many ranks.
 constexpr std::size_t kLargestLayout = std::size_t{32} << 20;
-// Small operations of which a caller keeps what it has made: two of a kind, since mates may still
-// look at the last one when the next begins.
-constexpr std::size_t kKept = 8;
 
 }  // namespace
-
-// Callbacks and bells run after the lock is released.
-class HostTeam::Impl {
- public:
-  Impl(const core::World& world, std::vector<HostSeat> seats, transport::ArenaHeap& heap,
-       std::size_t largest_area, HostHooks hooks)
-      : hooks_(std::move(hooks)),
-        seats_(std::move(seats)),
-        own_(seat_of(world.rank)),
-        table_(own_.arena),
-        areas_(heap, largest_area, Executor::kWindow),
-        watch_(seats_.size()),
-        callers_watch_(seats_.size()) {}
-
-  std::span<std::byte> reserve(std::size_t bytes, Door door, bool alone);
-  void give_back(std::span<std::byte> area) { areas_.release(area); }
-  void start(HostOperation operation);
-  void begin(HostOperation operation);
-  bool begin_again(const HostKind& kind, const HostCall& call);
-  std::span<std::byte> driven_area() const { return driven_.front().operation().area; }
-  std::optional<core::Status> drive(const std::atomic<bool>& wanted, core::TimePoint until);
-  void hand_over(std::string title, std::function<void(core::Status)> done);
-  void nudge() { table_.bell().ring(); }
-  void stop(const Error& error);
-  std::optional<ChunkBoard::Wait> waiting() const;
-  std::vector<int> awaited(const HostKey& key) const;
-  std::uint64_t progress() const { return steps_.load(std::memory_order_relaxed); }
-
-  /// Calls change(runner) when the operation is here, and wakes the thread.
-  template <typename Change>
-  void change(const HostKey& key, Change change) {
-    {
-      const std::lock_guard lock(mutex_);
-      HostRunner* runner = find(key);
-      if (runner == nullptr) return;
-      change(*runner);
-    }
-    table_.bell().ring();
-  }
-
- private:
-  const HostSeat& seat_of(int rank) const;
-  std::vector<HostSeat> seats_of(const HostOperation& operation) const;
-  std::uint64_t offset_of(std::span<const std::byte> area) const;
-  HostRunner* find(const HostKey& key);
-  void run();
-  bool work(std::unique_lock<std::mutex>& lock);
-  std::optional<HostStep> choose(HostNews& news, HostRunner*& runner);
-  bool release_what_is_over(std::list<HostRunner>& runners, std::size_t kept);
-  bool release_spent(std::size_t kept);
-  void note_who_dozes();
-  void tell(const HostNews& news, bool space) const;
-  void wake_thread();
-  bool has_use_for_bell() const;
-  void rest(std::unique_lock<std::mutex>& lock);
-  void park(std::unique_lock<std::mutex>& lock);
-  void end_all(std::unique_lock<std::mutex>& lock);
-  bool advance(HostRunner& runner);
-  bool doze(HostRunner& runner, const std::atomic<bool>& wanted, core::TimePoint until);
-
-  const HostHooks hooks_;
-  const std::vector<HostSeat> seats_;
-  const HostSeat own_;
-  HostTable table_;
-  HostAreas areas_;
-  const HostWatch watch_;
-  const CallerWatch callers_watch_;
-  std::atomic<std::uint64_t> steps_{0};  // partner: progress()
-
-  mutable std::mutex mutex_;
-  std::list<HostRunner> runners_;        // in the order of their start; removed by the thread alone
-  std::optional<Error> over_;            // set by stop
-  std::thread thread_;                   // from the first operation on
-  std::condition_variable called_;       // the thread is needed; nobody drives any more
-  std::atomic<std::uint64_t> calls_{0};  // of wake_thread()
-  bool parked_ = false;                  // the thread leaves the bell alone
-
-  // What callers run. Who drives owns the one in driven_; the lock guards that it is there.
-  std::list<HostRunner> driven_;
-  HostNews driven_news_;               // kept for the memory that it has
-  bool may_doze_ = false;              // the bell is its driver's
-  std::atomic<bool> stopping_{false};  // with over_; partner: drive()
-  std::list<HostRunner> spent_;        // over, but mates may still look at them
-  bool space_wanted_ = false;          // somebody found no room since spent_ were released
-};
 
 const HostSeat& HostTeam::Impl::seat_of(int rank) const {
   const auto seat = std::ranges::find(seats_, rank, &HostSeat::rank);
@@ -289,108 +190,6 @@ void HostTeam::Impl::park(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   called_.wait(lock, [this] { return over_ || has_use_for_bell(); });
   parked_ = false;
-}
-
-void HostTeam::Impl::begin(HostOperation operation) {
-  bool space = false;
-  {
-    const std::lock_guard lock(mutex_);
-    space = release_spent(space_wanted_ ? 0 : kKept) && std::exchange(space_wanted_, false);
-    note_who_dozes();
-    operation.done = nullptr;
-    const std::uint64_t offset = offset_of(operation.area);
-    const std::vector<HostSeat> seats = seats_of(operation);
-    driven_.emplace_back(std::move(operation), table_, offset, seats);
-  }
-  if (space) hooks_.space();
-}
-
-bool HostTeam::Impl::begin_again(const HostKind& kind, const HostCall& call) {
-  const std::lock_guard lock(mutex_);
-  if (space_wanted_) return false;
-  for (auto runner = spent_.begin(); runner != spent_.end(); ++runner) {
-    if (runner->operation().kind() != kind) continue;
-    runner->look(driven_news_);  // what is over has nothing to tell
-    if (!runner->can_begin_next()) continue;
-    runner->begin_next(call);
-    driven_.splice(driven_.end(), spent_, runner);
-    note_who_dozes();
-    return true;
-  }
-  return false;
-}
-
-void HostTeam::Impl::note_who_dozes() {
-  may_doze_ = !thread_.joinable() || (parked_ && !has_use_for_bell());
-}
-
-std::optional<core::Status> HostTeam::Impl::drive(const std::atomic<bool>& wanted,
-                                                  core::TimePoint until) {
-  HostRunner& runner = driven_.front();
-  CallerWatch watch = callers_watch_;
-  while (!runner.ended()) {
-    if (advance(runner)) {
-      watch.restart();
-      continue;
-    }
-    if (stopping_.load() || wanted.load()) return std::nullopt;
-    if (!watch.wait() && !doze(runner, wanted, until)) return std::nullopt;
-  }
-  const std::lock_guard lock(mutex_);
-  spent_.splice(spent_.end(), driven_);
-  if (over_) called_.notify_all();
-  return runner.outcome();
-}
-
-// Whether anything has happened.
-bool HostTeam::Impl::advance(HostRunner& runner) {
-  HostNews& news = driven_news_;
-  runner.look(news);
-  const std::optional<HostStep> step = runner.next();
-  if (!step && news.empty()) return false;
-  tell(news, false);
-  news.clear();
-  steps_.fetch_add(1, std::memory_order_relaxed);
-  if (!step) return true;
-  runner.run(*step);
-  runner.ran(*step, news);
-  tell(news, false);
-  news.clear();
-  return true;
-}
-
-// False: the operation is to be handed over.
-bool HostTeam::Impl::doze(HostRunner& runner, const std::atomic<bool>& wanted,
-                          core::TimePoint until) {
-  const core::Duration left = until - core::Clock::now();
-  if (!may_doze_ || left <= core::Duration::zero()) return false;
-  HostBell& bell = table_.bell();
-  const std::uint32_t since = bell.doze();
-  if (stopping_.load() || wanted.load() || advance(runner)) {
-    bell.stay_awake();
-  } else {
-    bell.sleep(since, left);
-  }
-  return true;
-}
-
-void HostTeam::Impl::hand_over(std::string title, std::function<void(core::Status)> done) {
-  HostNews news;
-  {
-    const std::lock_guard lock(mutex_);
-    HostRunner& runner = driven_.front();
-    runner.tell_end(std::move(title), std::move(done));
-    if (over_) {
-      runner.fail(*over_);
-      runner.look(news);
-      spent_.splice(spent_.end(), driven_);
-      called_.notify_all();
-    } else {
-      runners_.splice(runners_.end(), driven_);
-      wake_thread();
-    }
-  }
-  tell(news, false);
 }
 
 void HostTeam::Impl::end_all(std::unique_lock<std::mutex>& lock) {
