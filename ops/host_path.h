@@ -69,8 +69,11 @@ class HostPath final {
                         core::TimePoint until, core::Status& outcome);
   /// Whether run() can do it: all members (world ranks by position) share one host.
   [[nodiscard]] static bool is_one_host(const core::World& world, const std::vector<int>& members);
-  /// Wakes who is in run(). Any thread.
+  /// Wakes who is in run(), or sleeps in the place of the team's thread. Any thread.
   void nudge() { team_.nudge(); }
+
+  /// Whose thread's place callers may take.
+  [[nodiscard]] HostTeam& team() { return team_; }
 
   /// To be called after ChunkBoard::fail of an operation that may have gone this way.
   void fail(std::uint32_t group, std::uint64_t sequence, const core::Error& error);

@@ -67,7 +67,7 @@ void HostTeam::Impl::start(HostOperation operation) {
 
 // Under the lock.
 void HostTeam::Impl::wake_thread() {
-  if (over_) return;
+  if (over_ || taken_) return;
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   calls_.fetch_add(1);
   if (parked_) {
@@ -188,7 +188,7 @@ void HostTeam::Impl::park(std::unique_lock<std::mutex>& lock) {
     watch_.pause();
   }
   lock.lock();
-  called_.wait(lock, [this] { return over_ || has_use_for_bell(); });
+  called_.wait(lock, [this] { return !taken_ && (over_ || has_use_for_bell()); });
   parked_ = false;
 }
 
@@ -200,6 +200,7 @@ void HostTeam::Impl::end_all(std::unique_lock<std::mutex>& lock) {
   }
   lock.unlock();
   tell(news, false);
+  lock.lock();
 }
 
 void HostTeam::Impl::stop(const Error& error) {
@@ -212,7 +213,7 @@ void HostTeam::Impl::stop(const Error& error) {
   table_.bell().ring();
   if (thread_.joinable()) thread_.join();
   std::unique_lock lock(mutex_);
-  called_.wait(lock, [this] { return driven_.empty(); });
+  called_.wait(lock, [this] { return driven_.empty() && !taken_; });
 }
 
 std::optional<ChunkBoard::Wait> HostTeam::Impl::waiting() const {
@@ -269,6 +270,13 @@ void HostTeam::hand_over(std::string title, std::function<void(core::Status)> do
   impl_->hand_over(std::move(title), std::move(done));
 }
 void HostTeam::nudge() { impl_->nudge(); }
+bool HostTeam::try_take() { return impl_->try_take(); }
+bool HostTeam::step() { return impl_->step(); }
+void HostTeam::sleep(const std::atomic<bool>& wanted, core::Duration limit) {
+  impl_->sleep(wanted, limit);
+}
+bool HostTeam::stopping() const { return impl_->stopping(); }
+void HostTeam::give_place_back() { impl_->give_place_back(); }
 
 void HostTeam::piece_done(std::uint32_t group, std::uint64_t sequence, std::uint32_t piece) {
   impl_->change({group, sequence}, [&](HostRunner& runner) { runner.piece_done(piece); });

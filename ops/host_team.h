@@ -12,6 +12,9 @@
 // used goes back at its next operation, or when somebody finds no room. What it has made for a
 // small one is kept for the next of that kind, a few of them.
 //
+// Or it may take the thread's place while that has nothing to do (try_take): then it makes the
+// steps of all operations, until it gives the place back.
+//
 // An operation that crosses hosts is two: this one, and one on the chunk board, whose lanes work in
 // the operation's area. The owner of both starts it on the board first, opens the board's gates
 // (HostHooks::open), says when pieces are through (piece_done), and fails both when one fails.
@@ -105,8 +108,21 @@ class HostTeam final {
                                                   core::TimePoint until);
   /// The team's thread goes on with it; title and `done` as of start().
   void hand_over(std::string title, std::function<void(core::Status)> done);
-  /// Wakes who drives. Any thread.
+  /// Wakes who drives, or is in sleep(). Any thread.
   void nudge();
+
+  /// Takes the thread's place for the calling thread, which gives it back soon; no other thread may
+  /// start or begin anything meanwhile. False: the thread has something to do.
+  [[nodiscard]] bool try_take();
+  /// One step, by who has taken the place. False: there was nothing to do.
+  bool step();
+  /// Until there may be something to do, or `wanted` is set, as of drive(), or the team stops; at
+  /// most for `limit`.
+  void sleep(const std::atomic<bool>& wanted, core::Duration limit);
+  /// True: who has the place must give it back at once. It is not left asleep.
+  [[nodiscard]] bool stopping() const;
+  /// The thread goes on with what is not over.
+  void give_place_back();
 
   /// The board is through with a piece of an operation that crosses hosts: with its sends, too.
   void piece_done(std::uint32_t group, std::uint64_t sequence, std::uint32_t piece);

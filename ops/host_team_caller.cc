@@ -1,5 +1,6 @@
 // How callers run operations themselves (docs/design.md, "Who drives what").
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "ops/host_team_impl.h"
@@ -114,6 +115,40 @@ void HostTeam::Impl::hand_over(std::string title, std::function<void(core::Statu
     }
   }
   tell(news, false);
+}
+
+bool HostTeam::Impl::try_take() {
+  const std::lock_guard lock(mutex_);
+  if (over_ || taken_ || has_use_for_bell() || (thread_.joinable() && !parked_)) return false;
+  (void)release_spent(kKept);
+  taken_ = true;
+  return true;
+}
+
+bool HostTeam::Impl::step() {
+  std::unique_lock lock(mutex_);
+  return work(lock);
+}
+
+void HostTeam::Impl::sleep(const std::atomic<bool>& wanted, core::Duration limit) {
+  HostBell& bell = table_.bell();
+  const std::uint32_t since = bell.doze();
+  if (stopping_.load() || wanted.load() || step()) return bell.stay_awake();
+  bell.sleep(since, limit);
+}
+
+// The thread ends in the caller's stead what a stop finds; but not while a step runs.
+void HostTeam::Impl::give_place_back() {
+  std::unique_lock lock(mutex_);
+  if (over_) end_all(lock);
+  for (auto runner = runners_.begin(); runner != runners_.end();) {
+    const auto next = std::next(runner);
+    if (runner->ended() && runner->outcome()) spent_.splice(spent_.end(), runners_, runner);
+    runner = next;
+  }
+  taken_ = false;
+  if (over_) called_.notify_all();
+  if (has_use_for_bell()) wake_thread();
 }
 
 }  // namespace fasthorovod::ops

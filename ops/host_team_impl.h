@@ -47,6 +47,11 @@ class HostTeam::Impl {
   std::optional<core::Status> drive(const std::atomic<bool>& wanted, core::TimePoint until);
   void hand_over(std::string title, std::function<void(core::Status)> done);
   void nudge() { table_.bell().ring(); }
+  bool try_take();
+  bool step();
+  void sleep(const std::atomic<bool>& wanted, core::Duration limit);
+  bool stopping() const { return stopping_.load(); }
+  void give_place_back();
   void stop(const Error& error);
   std::optional<ChunkBoard::Wait> waiting() const;
   std::vector<int> awaited(const HostKey& key) const;
@@ -97,7 +102,7 @@ class HostTeam::Impl {
   std::list<HostRunner> runners_;        // in the order of their start; removed by the thread alone
   std::optional<Error> over_;            // set by stop
   std::thread thread_;                   // from the first operation on
-  std::condition_variable called_;       // the thread is needed; nobody drives any more
+  std::condition_variable called_;       // the thread is needed; no caller is at work any more
   std::atomic<std::uint64_t> calls_{0};  // of wake_thread()
   bool parked_ = false;                  // the thread leaves the bell alone
 
@@ -105,7 +110,8 @@ class HostTeam::Impl {
   std::list<HostRunner> driven_;
   HostNews driven_news_;               // kept for the memory that it has
   bool may_doze_ = false;              // the bell is its driver's
-  std::atomic<bool> stopping_{false};  // with over_; partner: drive()
+  std::atomic<bool> stopping_{false};  // with over_; partner: drive(), sleep()
+  bool taken_ = false;                 // a caller is in the thread's place
   std::list<HostRunner> spent_;        // over, but mates may still look at them
   bool space_wanted_ = false;          // somebody found no room since spent_ were released
 };

@@ -39,12 +39,14 @@ void LaneWatch::restart() {
   began_.reset();
 }
 
+bool LaneWatch::waits_are_short() const { return usual_ <= kShortWait; }
+
 bool LaneWatch::wait() {
   const core::TimePoint now = core::Clock::now();
   if (!began_) began_ = now;
   const core::Duration waited = now - *began_;
   const bool keeps_core = now < keeps_core_until_;
-  const core::Duration awake = usual_ > kShortWait ? kInVain : keeps_core ? kKeepsCore : kAwake;
+  const core::Duration awake = !waits_are_short() ? kInVain : keeps_core ? kKeepsCore : kAwake;
   if (waited >= awake) return false;
   if (has_core_ && (waited < kWithCore || keeps_core)) {
     for (int i = 0; i < 4; ++i) relax();

@@ -24,6 +24,8 @@ class LaneWatch final {
   void begin() { began_.reset(); }
   /// Something has happened.
   void restart();
+  /// Whether it would stay awake for long: as far as is known, waits end soon.
+  [[nodiscard]] bool waits_are_short() const;
   /// Lets some time pass. False: it is time to sleep.
   bool wait();
 

@@ -32,6 +32,7 @@
 #include "ops/lane_watch.h"
 #include "ops/ordered_job.h"
 #include "ops/routes.h"
+#include "ops/taken_threads.h"
 #include "ops/worker.h"
 #include "transport/lane_set.h"
 
@@ -128,7 +129,8 @@ class OrderedDoor final {
   std::optional<core::Status> run_with_turn(const JobPtr& job);
   [[nodiscard]] bool may_run_here(const OrderedJob& job, Queue& queue) const;
   std::optional<core::Status> run_here(const JobPtr& job, Queue& queue);
-  void drive(const JobPtr& job, transport::LaneSet& lanes);
+  void take_threads(const OrderedJob& job, TakenThreads& taken);
+  void drive(const JobPtr& job, TakenThreads& taken);
   void count(const OrderedJob& job);
   void watch(const JobPtr& job);
   void await(const JobPtr& job, core::TimePoint now, bool tells_mates);

@@ -11,6 +11,9 @@ namespace {
 
 // How long run() keeps an operation to itself before all is set up that watches over it.
 constexpr std::chrono::milliseconds kRunAlone{100};
+// More than that between hosts is several pieces (host_layout.h): then the team's part of one and
+// the lane's of another are done at a time, on cores of their own.
+constexpr std::size_t kMostOnOneCore = 1U << 20;
 
 }  // namespace
 
@@ -49,33 +52,42 @@ std::optional<core::Status> OrderedDoor::run_with_turn(const JobPtr& job) {
     watch(job);
     return std::nullopt;
   }
-  // Where hosts share the work with the network, several threads have their part in it.
-  transport::LaneSet& lanes = hooks_.lanes();
-  const bool drives =
-      !routes_.inside_hosts(job->operation().kind, job->group().members) && lanes.try_take();
+  TakenThreads taken;
+  take_threads(*job, taken);
   watch(job);
   enqueue(job);
-  if (drives) drive(job, lanes);
+  if (taken.has_any()) drive(job, taken);
   return std::nullopt;
 }
 
-// Makes the lane's turns and runs what is posted to the worker until the operation is over. With
-// nothing to do it sleeps in the lane's poll, which a post ends, too.
-void OrderedDoor::drive(const JobPtr& job, transport::LaneSet& lanes) {
+// Where hosts share the work with the network, it takes both or the team alone: the lane alone
+// would save no hand-over.
+void OrderedDoor::take_threads(const OrderedJob& job, TakenThreads& taken) {
+  const OrderedOperation& operation = job.operation();
+  if (!routes_.inside_hosts(operation.kind, job.group().members)) {
+    return taken.take(hooks_.lanes());
+  }
+  if (operation.output.size() > kMostOnOneCore) return;
+  taken.take(routes_.team());
+  if (taken.has_any() && lane_watch_.waits_are_short()) taken.take(hooks_.lanes());
+}
+
+// Does what the threads would, and runs what is posted to the worker, until the operation is over.
+void OrderedDoor::drive(const JobPtr& job, TakenThreads& taken) {
   const core::TimePoint until = core::Clock::now() + kRunAlone;
   lane_watch_.begin();
-  while (!job->over && !lanes.stopping()) {
+  while (!job->over && !taken.stopping()) {
     if (worker_.wanted().load()) {
       worker_.serve();
-    } else if (lanes.step(std::chrono::milliseconds(0))) {
+    } else if (taken.step()) {
       lane_watch_.restart();
     } else if (!lane_watch_.wait()) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - core::Clock::now());
-      if (left.count() <= 0) break;
-      if (lanes.step(left)) lane_watch_.restart();
+      const core::Duration left = until - core::Clock::now();
+      if (left <= core::Duration::zero()) break;
+      if (taken.sleep(worker_.wanted(), left)) lane_watch_.restart();
     }
   }
-  lanes.give_back(board_.in_flight() > 0);
+  taken.give_back(board_.in_flight() > 0);
 }
 
 // Its group has nothing else under way, and nothing is known against it.

@@ -55,6 +55,8 @@ class Routes final {
 
   /// Whether operations of that kind in that group reduce inside hosts.
   [[nodiscard]] bool inside_hosts(OrderedKind kind, const std::vector<int>& members) const;
+  /// What does so. Only where some do.
+  [[nodiscard]] HostTeam& team() { return hosts_->team(); }
 
   /// Ranks of this host that have not begun an operation of this rank hear of it over the network,
   /// too: should they have called something else, they would never look for it in shared memory.

@@ -128,9 +128,8 @@ TEST_P(KilledRank, IsNamedByEveryPendingOrderedOperation) {
 }
 
 // The same for callers that run their operations themselves.
-TEST_P(KilledRank, IsNamedToEveryCallerOfRun) {
-  const int victim = KilledRank::victim();
-  const auto body = [victim](Engine& engine) {
+RankBody runs_until_killed(int victim) {
+  return [victim](Engine& engine) {
     std::vector<float> values(1000, 1.0F);
     OrderedOperation operation;
     operation.output = std::as_writable_bytes(std::span(values));
@@ -144,8 +143,20 @@ TEST_P(KilledRank, IsNamedToEveryCallerOfRun) {
     }
     FAIL() << "nobody noticed";
   };
-  const Codes codes = run_as_processes(3, body, options());
-  expect_only_killed(victim, codes);
+}
+
+TEST_P(KilledRank, IsNamedToEveryCallerOfRun) {
+  expect_only_killed(victim(), run_as_processes(3, runs_until_killed(victim()), options()));
+}
+
+// Those that share a host with it, and those that do not.
+class KilledMate : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Each, KilledMate, ::testing::Range(0, 5));
+
+TEST_P(KilledMate, IsNamedToEveryCallerOfRun) {
+  const int victim = GetParam();
+  expect_only_killed(victim, run_as_processes(5, runs_until_killed(victim),
+                                              {.adjust = live_in_pairs, .quiet = true}));
 }
 
 // Rank 2 leaves in good order, rank 1 fails because of that and ends at once. Rank 0, which calls

@@ -238,12 +238,14 @@ bool HostTeams::exchange_one(std::unique_lock<std::mutex>& lock, std::mt19937_64
   return true;
 }
 
-bool HostTeams::all_areas_come_back() {
-  return eventually([this] {
-    return std::ranges::all_of(ranks_, [this](const auto& rank) {
-      return rank->heap.used() == Executor::kWindow * options_.largest_area;
-    });
+bool HostTeams::all_areas_are_back() const {
+  return std::ranges::all_of(ranks_, [this](const auto& rank) {
+    return rank->heap.used() == Executor::kWindow * options_.largest_area;
   });
+}
+
+bool HostTeams::all_areas_come_back() {
+  return eventually([this] { return all_areas_are_back(); });
 }
 
 std::vector<std::size_t> HostTeams::heaps_after_the_end() {

@@ -88,7 +88,8 @@ class HostTeams final {
     return ranks_[static_cast<std::size_t>(rank)]->disagreements;
   }
 
-  /// Whether all areas went back to where they came from.
+  [[nodiscard]] bool all_areas_are_back() const;
+  /// Whether they come back in the end.
   bool all_areas_come_back();
   /// Ends all teams; heaps are as they were before, unless somebody may still read an area.
   std::vector<std::size_t> heaps_after_the_end();

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 namespace fasthorovod::ops {
 namespace {
 
@@ -18,6 +21,18 @@ TEST(LaneWatch, StaysAwakeAtFirstAndSleepsInTheEnd) {
       watch.begin();
     }
   }
+}
+
+TEST(LaneWatch, TakesWaitsForShortUntilTheyWereLong) {
+  LaneWatch watch(1);
+  EXPECT_TRUE(watch.waits_are_short());
+  for (int operation = 0; operation < 20; ++operation) {
+    while (watch.wait()) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    watch.restart();
+  }
+  EXPECT_FALSE(watch.waits_are_short());
 }
 
 }  // namespace

@@ -5,7 +5,11 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
+#include <numeric>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "test/ops/ordered_calls.h"
 
@@ -65,29 +69,57 @@ void expect_healthy(Engine& engine) {
   }
 }
 
-GroupOptions where(bool apart) {
-  GroupOptions options;
-  if (apart) options.adjust = live_apart;
+GroupOptions quiet(GroupOptions options) {
+  options.quiet = true;
   return options;
 }
 
-class RunAt : public ::testing::TestWithParam<std::tuple<int, bool, How>> {
+enum class Where {
+  kOneHost,
+  kApart,  // a rank a host
+  kPairs,  // two on each host, as far as there are so many
+};
+
+GroupOptions options_of(Where where) {
+  GroupOptions options;
+  if (where == Where::kApart) options.adjust = live_apart;
+  if (where == Where::kPairs) options.adjust = live_in_pairs;
+  return options;
+}
+
+// The least that the place is made of.
+int fewest(Where where) { return where == Where::kPairs ? 3 : 2; }
+
+std::vector<int> everybody(const Engine& engine) {
+  std::vector<int> ranks(static_cast<std::size_t>(engine.world().size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+bool is_last(const Engine& engine) { return engine.world().rank == engine.world().size - 1; }
+
+class RunAt : public ::testing::TestWithParam<std::tuple<int, Where, How>> {
  protected:
   static void run(const std::function<void(Engine&, Caller&)>& body) {
-    const auto [ranks, apart, how] = GetParam();
+    const auto [ranks, where, how] = GetParam();
     run_as_threads(
         ranks,
         [&, how = how](Engine& engine) {
           Caller caller(engine, how);
           body(engine, caller);
         },
-        where(apart));
+        options_of(where));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Ranks, RunAt,
-                         ::testing::Combine(::testing::Values(1, 2, 3, 5), ::testing::Bool(),
+                         ::testing::Combine(::testing::Values(1, 2, 3, 5),
+                                            ::testing::Values(Where::kOneHost, Where::kApart),
                                             ::testing::Values(How::kRun, How::kMixed,
                                                               How::kChanging)));
+INSTANTIATE_TEST_SUITE_P(
+    Pairs, RunAt,
+    ::testing::Combine(::testing::Values(3, 4, 7), ::testing::Values(Where::kPairs),
+                       ::testing::Values(How::kRun, How::kMixed, How::kChanging)));
 
 TEST_P(RunAt, ReducesEverywhere) {
   run([](Engine& engine, Caller& caller) {
@@ -159,8 +191,14 @@ TEST_P(RunAt, OtherKindsToo) {
   });
 }
 
-class RunWhere : public ::testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Hosts, RunWhere, ::testing::Bool());
+/// Kept alive by an operation: says on which thread that ended.
+std::shared_ptr<void> tells_thread(std::thread::id& ended) {
+  return {nullptr, [&ended](void*) { ended = std::this_thread::get_id(); }};
+}
+
+class RunWhere : public ::testing::TestWithParam<Where> {};
+INSTANTIATE_TEST_SUITE_P(Hosts, RunWhere,
+                         ::testing::Values(Where::kOneHost, Where::kApart, Where::kPairs));
 
 TEST_P(RunWhere, ThreadsRunInGroupsOfTheirOwn) {
   run_as_threads(
@@ -184,7 +222,7 @@ TEST_P(RunWhere, ThreadsRunInGroupsOfTheirOwn) {
         }
         for (std::thread& thread : threads) thread.join();
       },
-      where(GetParam()));
+      options_of(GetParam()));
 }
 
 TEST_P(RunWhere, BesideOperationsThatWereSubmittedBefore) {
@@ -211,7 +249,26 @@ TEST_P(RunWhere, BesideOperationsThatWereSubmittedBefore) {
           EXPECT_EQ(named, Floats(100, 3.0F));
         }
       },
-      where(GetParam()));
+      options_of(GetParam()));
+}
+
+// Not the first ones, for which flows are opened.
+TEST_P(RunWhere, TheCallerSeesItsOperationsToTheirEnd) {
+  run_as_threads(
+      4,
+      [](Engine& engine) {
+        int own = 0;
+        for (int i = 0; i < 200; ++i) {
+          Floats values(100, 1.0F);
+          OrderedOperation sum = call(OrderedKind::kAllreduce, values, values);
+          std::thread::id ended;
+          sum.keep_alive = tells_thread(ended);
+          expect_success(engine.run(std::move(sum)));
+          if (ended == std::this_thread::get_id()) ++own;
+        }
+        EXPECT_GT(own, 0);
+      },
+      options_of(GetParam()));
 }
 
 // Long enough for the others to set up all that watches over an operation.
@@ -229,7 +286,7 @@ TEST_P(RunWhere, WaitsForALateRank) {
         }
         expect_healthy(engine);
       },
-      where(GetParam()));
+      options_of(GetParam()));
 }
 
 TEST_P(RunWhere, RanksThatDisagreeAreNamed) {
@@ -248,7 +305,7 @@ TEST_P(RunWhere, RanksThatDisagreeAreNamed) {
             ErrorCode::kMismatch, {"all_reduce of 100", "barrier"});
         expect_healthy(engine);
       },
-      where(GetParam()));
+      options_of(GetParam()));
 }
 
 // What is kept of small operations serves those of the same kind only.
@@ -268,12 +325,12 @@ TEST_P(RunWhere, SmallOnesOfManyKindsInTurns) {
           ASSERT_EQ(values, Floats(values.size(), expected)) << round;
         }
       },
-      where(GetParam()));
+      options_of(GetParam()));
 }
 
 TEST_P(RunWhere, RanksThatDisagreeAfterManyThatAgreedAreNamed) {
   run_as_threads(
-      2,
+      fewest(GetParam()),
       [](Engine& engine) {
         for (int round = 0; round < 3; ++round) {
           for (int i = 0; i < 20; ++i) expect_healthy(engine);
@@ -286,30 +343,31 @@ TEST_P(RunWhere, RanksThatDisagreeAfterManyThatAgreedAreNamed) {
         }
         expect_healthy(engine);
       },
-      where(GetParam()));
+      options_of(GetParam()));
 }
 
 TEST_P(RunWhere, ATimeLimitAfterManyThatEndedNamesThisOne) {
   run_as_threads(
-      2,
+      fewest(GetParam()),
       [](Engine& engine) {
         for (int i = 0; i < 20; ++i) expect_healthy(engine);
         Floats values(50, 1.0F);
         OrderedOperation sum = call(OrderedKind::kAllreduce, values, values);
         sum.title = "the sum of my own";
-        if (engine.world().rank == 0) {
+        const std::string late = "rank " + std::to_string(engine.world().size - 1);
+        if (!is_last(engine)) {
           sum.time_limit = std::chrono::milliseconds(150);
           expect_failure(engine.run(sum), ErrorCode::kTimedOut,
-                         {"the sum of my own", "150 ms", "rank 1"});
+                         {"the sum of my own", "150 ms", late});
         }
         Floats gate(1);
         testing::expect_success(engine.submit(allreduce_of("gate", gate)));
-        if (engine.world().rank == 1) {
+        if (is_last(engine)) {
           expect_failure(engine.run(sum), ErrorCode::kTimedOut, {"150 ms"});
         }
         expect_healthy(engine);
       },
-      where(GetParam()));
+      options_of(GetParam()));
 }
 
 TEST_P(RunWhere, TimeLimitsNameWhoIsLate) {
@@ -331,15 +389,15 @@ TEST_P(RunWhere, TimeLimitsNameWhoIsLate) {
         }
         expect_healthy(engine);
       },
-      where(GetParam()));
+      options_of(GetParam()));
 }
 
 TEST_P(RunWhere, AGroupIsAbortedMeanwhile) {
   run_as_threads(
-      2,
+      fewest(GetParam()),
       [](Engine& engine) {
-        ASSERT_TRUE(engine.add_group(3, {0, 1}));
-        if (engine.world().rank == 0) {
+        ASSERT_TRUE(engine.add_group(3, everybody(engine)));
+        if (!is_last(engine)) {
           Floats values(100, 1.0F);
           OrderedOperation sum = call(OrderedKind::kAllreduce, values, values);
           sum.group = 3;
@@ -349,40 +407,37 @@ TEST_P(RunWhere, AGroupIsAbortedMeanwhile) {
         }
         expect_healthy(engine);
       },
-      where(GetParam()));
+      options_of(GetParam()));
 }
 
 TEST_P(RunWhere, ShutdownEndsIt) {
-  run_as_threads(2,
-                 [](Engine& engine) {
-                   Floats gate(1);
-                   expect_success(engine.run(call(OrderedKind::kAllreduce, gate, gate)));
-                   if (engine.world().rank != 0) {
-                     // Leaves last: the other one's operation needs it.
-                     Floats values(100, 1.0F);
-                     (void)engine.run(call(OrderedKind::kBarrier, {}, none()));
-                     (void)engine.run(call(OrderedKind::kAllreduce, values, values));
-                     return;
-                   }
-                   expect_success(engine.run(call(OrderedKind::kBarrier, {}, none())));
-                   ASSERT_TRUE(engine.add_group(3, {0, 1}));
-                   std::atomic<bool> begins{false};
-                   std::thread waiting([&] {
-                     Floats values(100, 1.0F);
-                     OrderedOperation sum = call(OrderedKind::kAllreduce, values, values);
-                     sum.group = 3;  // nobody else calls it
-                     begins = true;
-                     expect_failure(engine.run(sum), ErrorCode::kShutdown, {});
-                   });
-                   while (!begins) std::this_thread::yield();
-                   engine.shutdown();
-                   waiting.join();
-                 },
-                 {.adjust =
-                      [apart = GetParam()](core::Config& config) {
-                        if (apart) live_apart(config);
-                      },
-                  .quiet = true});
+  run_as_threads(
+      fewest(GetParam()),
+      [](Engine& engine) {
+        Floats gate(1);
+        expect_success(engine.run(call(OrderedKind::kAllreduce, gate, gate)));
+        if (engine.world().rank != 0) {
+          // Leaves last: the other one's operation needs it.
+          Floats values(100, 1.0F);
+          (void)engine.run(call(OrderedKind::kBarrier, {}, none()));
+          (void)engine.run(call(OrderedKind::kAllreduce, values, values));
+          return;
+        }
+        expect_success(engine.run(call(OrderedKind::kBarrier, {}, none())));
+        ASSERT_TRUE(engine.add_group(3, everybody(engine)));
+        std::atomic<bool> begins{false};
+        std::thread waiting([&] {
+          Floats values(100, 1.0F);
+          OrderedOperation sum = call(OrderedKind::kAllreduce, values, values);
+          sum.group = 3;  // nobody else calls it
+          begins = true;
+          expect_failure(engine.run(sum), ErrorCode::kShutdown, {});
+        });
+        while (!begins) std::this_thread::yield();
+        engine.shutdown();
+        waiting.join();
+      },
+      quiet(options_of(GetParam())));
 }
 
 TEST(OrderedRun, RefusesWhatCanNeverWork) {

@@ -152,6 +152,10 @@ void live_apart(core::Config& config) {
   config.host_identity = fmt::format("host-{}", config.rank);
 }
 
+void live_in_pairs(core::Config& config) {
+  config.host_identity = fmt::format("host-{}", config.rank / 2);
+}
+
 Submission allreduce_of(const std::string& name, std::vector<float>& values,
                         core::Reduction reduction) {
   Submission submission;

@@ -21,6 +21,8 @@ struct GroupOptions {
 
 /// Puts every rank on a host of its own, so that all data crosses the network.
 void live_apart(core::Config& config);
+/// Puts two neighbours on each host, so that data crosses shared memory and the network.
+void live_in_pairs(core::Config& config);
 
 /// Starts `size` ranks as threads, which meet through a store, runs `body` in each and waits for
 /// all. Expectations in the body count for the test.
