@@ -51,6 +51,7 @@ CASES = (
     Case("one-host-2", "1 host, 2 ranks", 1, 2, sizes=SIZES_OF_ONE_HOST),
     Case("one-host-4", "1 host, 4 ranks", 1, 4, sizes=SIZES_OF_ONE_HOST),
     *many("hosts", "no limit", "none"),
+    Case("hosts-2x2", "2 hosts x 2 ranks, no limit", 2, 2),
     *many("link", "1 Gbit/s", LINK),
     *many("flows", "1 Gbit/s, 250 Mbit/s a flow", FLOWS),
     *many("cut", "1 Gbit/s, 250 Mbit/s a flow, one cut to 60", FLOWS, CUT),
