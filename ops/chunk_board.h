@@ -18,9 +18,9 @@
 // touch each other's data.
 //
 // Small operations do not wait for notices (Operation::early): chunks leave behind the rank's own
-// notice, and are kept, a few KiB a peer, until the operation starts. Nothing parks, and nothing is
-// trusted but what bears the fingerprint of the operation that started here. The rest is dropped;
-// the notice tells of the disagreement.
+// notice, where there is a gate once that is open, and are kept, a few KiB a peer, until the
+// operation starts. Nothing parks, and nothing is trusted but what bears the fingerprint of the
+// operation that started here. The rest is dropped; the notice tells of the disagreement.
 //
 // Gates. A schedule whose ranks share memory within hosts is cut into pieces; nothing of a piece
 // moves before open_gates() says that this rank has made its part of it. A chunk of one of the

@@ -17,8 +17,8 @@ std::unique_ptr<HostPath> EngineImpl::make_host_path() {
             ordered_.retry();
           }};
   return std::make_unique<HostPath>(world_, memory_->seats(), memory_->heap(),
-                                    SharedMemory::largest_area(*control_), flows_, board_,
-                                    std::move(hooks));
+                                    SharedMemory::largest_area(*control_), flows_,
+                                    control_->allreduce_plan(), board_, std::move(hooks));
 }
 
 Executor::Hooks EngineImpl::executor_hooks() {

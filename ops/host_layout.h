@@ -1,9 +1,10 @@
 // How an all-reduce is shared out when several ranks sit on one host.
 //
-// The buffer is cut into pieces, and each piece into as many stripes as the largest host has ranks.
+// The buffer is cut into pieces, and each piece into as many stripes as the largest host has ranks;
+// among several hosts into one, where whoever runs it finds that better.
 // Every host deals the stripes to its own ranks, however many they are: stripe s belongs, on each
 // host, to the rank at place s mod (ranks of that host). The owners of a stripe reduce it first
-// inside their hosts, then, as a ring of one rank a host, between them.
+// inside their hosts, then between them (algorithms/host_ring.h, host_one_hop.h).
 //
 // Pieces pass through a rank's area (shared memory) in slots: piece k uses slot k mod slots, and a
 // stripe lies in its slot where it lies in its piece. Pure values; any thread. The same on all

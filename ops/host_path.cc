@@ -1,8 +1,10 @@
 #include "ops/host_path.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/algorithm_table.h"
+#include "ops/algorithms/host_one_hop.h"
 #include "ops/algorithms/host_ring.h"
 #include "ops/group_hosts.h"
 
@@ -10,10 +12,11 @@ namespace fasthorovod::ops {
 
 HostPath::HostPath(const core::World& world, std::vector<HostSeat> seats,
                    transport::ArenaHeap& heap, std::size_t largest_area, int flows,
-                   ChunkBoard& board, Hooks hooks)
+                   const core::AllreducePlan& allreduces, ChunkBoard& board, Hooks hooks)
     : world_(world),
       largest_area_(largest_area),
       flows_(flows),
+      allreduces_(allreduces),
       board_(board),
       team_(world, std::move(seats), heap, largest_area, team_hooks(std::move(hooks))) {}
 
@@ -37,7 +40,9 @@ bool HostPath::serves(const core::World& world, const std::vector<int>& members)
 bool HostPath::start(const Operation& operation, std::span<const std::byte> input, bool alone,
                      const std::function<void(int)>& meet) {
   HostOperation inside = inside_half(operation, input);
-  inside.area = team_.reserve(inside.layout.area_bytes(), operation.door(), alone);
+  const std::uint64_t scratch =
+      takes_one_hop(inside.layout) ? host_one_hop_scratch(inside.layout) : 0;
+  inside.area = team_.reserve(inside.layout.area_bytes() + scratch, operation.door(), alone);
   if (inside.area.empty()) return false;
   start_outside(operation, inside.layout, inside.area, meet);
   start_inside(std::move(inside));
@@ -84,12 +89,32 @@ HostPath::Run HostPath::run(const HostKind& kind, const HostCall& call,
   return Run::kGoesOn;
 }
 
+// What a rank may send early is so little that messages cost more than bytes: one rank of each host
+// then has all of it.
 HostLayout HostPath::layout_of(const Operation& operation) const {
   const auto own = std::ranges::find(operation.members, world_.rank);
   const std::uint64_t element = core::size_of(operation.type);
-  return lay_out(hosts_of(world_, operation.members),
-                 static_cast<int>(own - operation.members.begin()),
-                 operation.buffer.size() / element, element, largest_area_);
+  HostLayout layout = lay_out(hosts_of(world_, operation.members),
+                              static_cast<int>(own - operation.members.begin()),
+                              operation.buffer.size() / element, element, largest_area_);
+  const int stripes = std::exchange(layout.stripes, 1);
+  const bool is_little = (layout.hosts.size() - 1) * layout.bytes <= kEarlyBytes;
+  if (!is_little || !takes_one_hop(layout)) layout.stripes = stripes;
+  return layout;
+}
+
+// As all ranks see it: by the largest stripe that an owner has, and the room that all have.
+bool HostPath::takes_one_hop(const HostLayout& layout) const {
+  if (!layout.crosses() || layout.pieces != 1) return false;
+  if (layout.area_bytes() + host_one_hop_scratch(layout) > largest_area_) return false;
+  return allreduces_.choose(layout.stripe(0, 0).bytes, static_cast<int>(layout.hosts.size())) ==
+         core::AllreduceAlgorithm::kOneHop;
+}
+
+Schedule HostPath::schedule_of(const HostLayout& layout) const {
+  const std::uint64_t chunk =
+      default_chunk_bytes(layout.piece_bytes, static_cast<int>(layout.hosts.size()), flows_);
+  return takes_one_hop(layout) ? host_one_hop(layout, chunk) : host_ring(layout, chunk);
 }
 
 HostOperation HostPath::inside_half(const Operation& operation, std::span<const std::byte> input) {
@@ -114,9 +139,8 @@ HostOperation HostPath::inside_half(const Operation& operation, std::span<const 
 void HostPath::start_outside(Operation operation, const HostLayout& layout,
                              std::span<std::byte> area, const std::function<void(int)>& meet) {
   const Key key{operation.group, operation.sequence};
-  operation.schedule = host_ring(
-      layout,
-      default_chunk_bytes(layout.piece_bytes, static_cast<int>(layout.hosts.size()), flows_));
+  operation.schedule = schedule_of(layout);
+  operation.early = operation.early && layout.crosses() && may_go_early(operation.schedule);
   for_each_peer(operation, meet);
   {
     const std::lock_guard lock(mutex_);
@@ -124,7 +148,8 @@ void HostPath::start_outside(Operation operation, const HostLayout& layout,
     halves.done = std::move(operation.done);
     if (!layout.crosses()) halves.gates = layout.pieces;
   }
-  operation.buffer = area;
+  operation.buffer = area.first(layout.area_bytes());
+  operation.scratch = area.subspan(layout.area_bytes());
   operation.held = true;
   operation.piece_done = [this, key](std::uint32_t piece) {
     team_.piece_done(key.first, key.second, piece);

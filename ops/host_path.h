@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cost_model.h"
 #include "core/result.h"
 #include "core/world.h"
 #include "ops/chunk_board.h"
@@ -34,9 +35,10 @@ class HostPath final {
   };
 
   /// `seats`, `heap` and `largest_area` as HostTeam takes them; `flows`: chunks between hosts are
-  /// cut for so many.
+  /// cut for so many. `allreduces` is the plan of the world.
   HostPath(const core::World& world, std::vector<HostSeat> seats, transport::ArenaHeap& heap,
-           std::size_t largest_area, int flows, ChunkBoard& board, Hooks hooks);
+           std::size_t largest_area, int flows, const core::AllreducePlan& allreduces,
+           ChunkBoard& board, Hooks hooks);
   HostPath(const HostPath&) = delete;
   HostPath& operator=(const HostPath&) = delete;
 
@@ -45,10 +47,10 @@ class HostPath final {
   [[nodiscard]] static bool serves(const core::World& world, const std::vector<int>& members);
 
   /// Starts the all-reduce of `input` into operation.buffer, which are the same memory or apart;
-  /// the operation brings all but a schedule. `alone`: it is the only one of its group under way on
-  /// this rank, and always finds memory. `meet` is called for each rank that it will exchange
-  /// data with over the network. False, and nothing has happened: there is no shared memory for it
-  /// now, and Hooks::space tells when to try again.
+  /// the operation brings all but a schedule, and goes early only where that may. `alone`: it is
+  /// the only one of its group under way on this rank, and always finds memory. `meet` is called
+  /// for each rank that it will exchange data with over the network. False, and nothing has
+  /// happened: there is no shared memory for it now, and Hooks::space tells when to try again.
   [[nodiscard]] bool start(const Operation& operation, std::span<const std::byte> input, bool alone,
                            const std::function<void(int rank)>& meet);
 
@@ -105,6 +107,8 @@ class HostPath final {
 
   HostHooks team_hooks(Hooks hooks);
   [[nodiscard]] HostLayout layout_of(const Operation& operation) const;
+  [[nodiscard]] bool takes_one_hop(const HostLayout& layout) const;
+  [[nodiscard]] Schedule schedule_of(const HostLayout& layout) const;
   [[nodiscard]] HostOperation inside_half(const Operation& operation,
                                           std::span<const std::byte> input);
   [[nodiscard]] bool begin(const HostKind& kind, const HostCall& call,
@@ -121,6 +125,7 @@ class HostPath final {
   const core::World& world_;
   const std::size_t largest_area_;
   const int flows_;
+  const core::AllreducePlan& allreduces_;
   ChunkBoard& board_;
 
   std::mutex mutex_;

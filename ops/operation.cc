@@ -11,7 +11,8 @@ bool may_go_early(const Schedule& schedule) {
   };
   std::uint64_t bytes = 0;
   for (const Send& send : schedule.sends) bytes += send.span.bytes;
-  return schedule.pieces == 0 && bytes <= kEarlyBytes &&
+  const bool parks = schedule.pieces > 0 && !schedule.receives_early;
+  return !parks && bytes <= kEarlyBytes &&
          std::ranges::all_of(schedule.sends, comes_from, &Send::peer);
 }
 

@@ -58,9 +58,9 @@ struct Operation {
 /// Sends of so many bytes in all may leave early.
 inline constexpr std::uint64_t kEarlyBytes = 64 << 10;
 
-/// Whether a schedule's chunks may leave early: they are small, and this rank gets something from
-/// every rank that it sends to. So it does not end before they have started, and while it is the
-/// only operation of its group here, no rank ever keeps those of two.
+/// Whether a schedule's chunks may leave early: they are small and park at no gate, and this rank
+/// gets something from every rank that it sends to. So it does not end before they have started,
+/// and while it is the only operation of its group here, no rank ever keeps those of two.
 [[nodiscard]] bool may_go_early(const Schedule& schedule);
 
 /// Calls visit(rank of the world) for the other end of each transfer; a rank may come several

@@ -7,10 +7,10 @@ namespace fasthorovod::ops {
 
 bool Routes::start(Operation operation, const Start& how, const std::function<void(int)>& meet) {
   const OrderedKind kind = how.algorithm.kind;
-  const bool early = std::exchange(operation.early, false);
   if (!operation.buffer.empty() && inside_hosts(kind, operation.members)) {
     return hosts_->start(operation, how.input, how.alone, meet);
   }
+  const bool early = operation.early;
   assert(kind != OrderedKind::kAllreduce || how.input.data() == operation.buffer.data());
   operation.schedule = how.algorithm.build(how.shape);
   operation.early = early && may_go_early(operation.schedule);

@@ -35,12 +35,14 @@ enum class Action : std::uint8_t {
   kKeep,    // what comes is put into the scratch, at the span, for a sum
 };
 
-/// A step of this rank alone: reduces what all ranks have of a span, in the order of the ranks.
+/// A step of this rank alone: reduces what it and some others have of a span, in the order of those
+/// ranks.
 struct Sum {
   ByteSpan span;                // of the buffer: has this rank's values, and then the result
   std::uint64_t offset = 0;     // in the scratch: the same span of the first other rank,
   std::uint64_t stride = 0;     // so far before that of the next one
-  std::uint32_t place = 0;      // of this rank among all
+  std::uint32_t others = 0;     // how many there are
+  std::uint32_t place = 0;      // of this rank among all of them
   std::uint32_t waits_for = 0;  // transfers that must be complete first
 };
 

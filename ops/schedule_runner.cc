@@ -54,7 +54,7 @@ bool sums_fit(const Operation& operation) {
   const std::uint64_t element = core::size_of(operation.type);
   return std::ranges::all_of(operation.schedule.sums, [&operation, element](const Sum& sum) {
     bool fits = fits_memory(sum.span, operation.buffer.size(), element);
-    for (std::uint64_t other = 0; other + 1 < operation.members.size(); ++other) {
+    for (std::uint64_t other = 0; other < sum.others; ++other) {
       fits = fits && fits_memory(kept(sum, other), operation.scratch.size(), element);
     }
     return fits;
@@ -299,12 +299,12 @@ void ScheduleRunner::add_up(std::uint32_t sum) const {
   const Sum& what = operation_.schedule.sums[sum];
   std::byte* const own = operation_.buffer.data() + what.span.offset;
   std::vector<const std::byte*> sources;
-  sources.reserve(operation_.members.size());
-  for (std::uint64_t other = 0; other + 1 < operation_.members.size(); ++other) {
+  sources.reserve(what.others + 1);
+  for (std::uint64_t other = 0; other < what.others; ++other) {
     if (other == what.place) sources.push_back(own);
     sources.push_back(operation_.scratch.data() + kept(what, other).offset);
   }
-  if (sources.size() < operation_.members.size()) sources.push_back(own);
+  if (what.place >= what.others) sources.push_back(own);
   reduce_many(own, sources, what.span.bytes / core::size_of(operation_.type), operation_.type,
               operation_.reduction);
 }

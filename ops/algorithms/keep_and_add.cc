@@ -19,6 +19,7 @@ std::uint32_t add_sum(Schedule& schedule, const Shape& shape, ByteSpan part, Byt
   schedule.sums.push_back({.span = chunk,
                            .offset = chunk.offset - part.offset,
                            .stride = stride_of(part),
+                           .others = static_cast<std::uint32_t>(shape.size - 1),
                            .place = static_cast<std::uint32_t>(shape.rank)});
   return static_cast<std::uint32_t>(schedule.sums.size() - 1);
 }

@@ -9,10 +9,14 @@ namespace {
 
 using core::AllreduceAlgorithm;
 
-class EngineAllreduce : public ::testing::TestWithParam<std::tuple<AllreduceAlgorithm, int>> {
+using Placement = void (*)(core::Config&);
+
+class EngineAllreduce
+    : public ::testing::TestWithParam<std::tuple<AllreduceAlgorithm, int, Placement>> {
  protected:
   [[nodiscard]] AllreduceAlgorithm algorithm() const { return std::get<0>(GetParam()); }
   [[nodiscard]] int size() const { return std::get<1>(GetParam()); }
+  void place(core::Config& config) const { std::get<2>(GetParam())(config); }
 };
 
 /// Both doors, tensors alone and fused, in place or not, small and with several chunks.
@@ -52,7 +56,7 @@ TEST_P(EngineAllreduce, SumsAlikeOnAllRanksAndInEveryRun) {
                      EXPECT_TRUE(before.empty() || mine == before);
                    },
                    {.adjust = [&](core::Config& config) {
-                     live_apart(config);
+                     place(config);
                      config.allreduce = algorithm();
                    }});
   }
@@ -64,7 +68,37 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, EngineAllreduce,
                          ::testing::Combine(::testing::Values(AllreduceAlgorithm::kRing,
                                                               AllreduceAlgorithm::kTwoHop,
                                                               AllreduceAlgorithm::kOneHop),
-                                            ::testing::Values(2, 3, 5)));
+                                            ::testing::Values(2, 3, 5),
+                                            ::testing::Values(live_apart)));
+INSTANTIATE_TEST_SUITE_P(InPairs, EngineAllreduce,
+                         ::testing::Combine(::testing::Values(AllreduceAlgorithm::kRing,
+                                                              AllreduceAlgorithm::kTwoHop,
+                                                              AllreduceAlgorithm::kOneHop),
+                                            ::testing::Values(3, 4, 7),
+                                            ::testing::Values(live_in_pairs)));
+
+// What a rank sends besides is notices.
+TEST(EngineAllreduceInPairs, OneRankOfAHostSendsWhatIsLittle) {
+  constexpr std::size_t kElements = 4096;
+  for (const AllreduceAlgorithm algorithm :
+       {AllreduceAlgorithm::kRing, AllreduceAlgorithm::kOneHop}) {
+    run_as_threads(4,
+                   [&](Engine& engine) {
+                     const std::uint64_t before = engine.statistics().bytes_sent;
+                     Floats values(kElements, 1.0F);
+                     EXPECT_TRUE(engine.run(call(OrderedKind::kAllreduce, values, values)));
+                     EXPECT_EQ(values, Floats(kElements, 4.0F));
+                     const std::uint64_t sent = engine.statistics().bytes_sent - before;
+                     const bool sends =
+                         algorithm == AllreduceAlgorithm::kRing || engine.world().rank % 2 == 0;
+                     EXPECT_EQ(sent >= kElements, sends) << sent;
+                   },
+                   {.adjust = [&](core::Config& config) {
+                     live_in_pairs(config);
+                     config.allreduce = algorithm;
+                   }});
+  }
+}
 
 TEST(EngineAllreducePlan, IsMeasuredAndTheSameOnAllRanks) {
   std::vector<core::AllreducePlan> plans(3);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "ops/algorithms/host_one_hop.h"
 #include "ops/algorithms/host_ring.h"
 #include "ops/reduce.h"
 
@@ -22,6 +23,7 @@ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) {
 HostLayout layout_of(const HostCollective& collective, const Hosts& hosts, int position) {
   HostLayout layout = lay_out(hosts, position, collective.elements, core::size_of(collective.type),
                               collective.largest_area);
+  if (collective.one_stripe) layout.stripes = 1;
   layout.slots = std::min(layout.slots, collective.slots);
   return layout;
 }
@@ -34,7 +36,8 @@ HostFlight::HostFlight(const HostCollective& collective, const Hosts& hosts, int
       layout_(layout_of(collective, hosts, position)),
       input_(std::move(input)),
       output_(input_.size()),
-      area_(layout_.area_bytes(), kPoison) {}
+      area_(layout_.area_bytes() + (collective.one_hop ? host_one_hop_scratch(layout_) : 0),
+            kPoison) {}
 
 Operation HostFlight::operation() {
   Operation operation;
@@ -44,10 +47,13 @@ Operation HostFlight::operation() {
   operation.fingerprint = 0xF00D0000U + static_cast<std::uint32_t>(collective_.sequence);
   operation.title = "operation " + std::to_string(collective_.sequence);
   operation.description = operation.title;
-  operation.schedule = host_ring(layout_, collective_.chunk_bytes);
+  operation.schedule = collective_.one_hop ? host_one_hop(layout_, collective_.chunk_bytes)
+                                           : host_ring(layout_, collective_.chunk_bytes);
+  operation.early = collective_.early && may_go_early(operation.schedule);
   operation.members.resize(static_cast<std::size_t>(count_ranks(layout_.hosts)));
   std::iota(operation.members.begin(), operation.members.end(), 0);
-  operation.buffer = area_;
+  operation.buffer = std::span(area_).first(layout_.area_bytes());
+  operation.scratch = std::span(area_).subspan(layout_.area_bytes());
   operation.type = collective_.type;
   operation.reduction = collective_.reduction;
   operation.held = true;

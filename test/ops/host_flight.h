@@ -27,6 +27,9 @@ struct HostCollective {
   std::uint32_t slots = kHostSlots;  // at most; fewer make pieces wait for each other more
   std::uint32_t group = wire_group(5, Door::kNamed);
   std::uint64_t sequence = 1;
+  bool one_stripe = false;
+  bool one_hop = false;  // between hosts; for one piece
+  bool early = false;
 };
 
 class HostFlight final {
