@@ -14,7 +14,7 @@ namespace {
 
 // Of the arena, what all auxiliaries together may use for staging; the rest is for fused buffers.
 constexpr std::size_t kStagingShare = 4;
-// A few of the largest chunks in each direction.
+// The largest joined chunks (transport/flow_sender.cc) in each direction.
 constexpr std::size_t kLeastStaging = std::size_t{1} << 20;
 constexpr std::size_t kMostStaging = std::size_t{16} << 20;
 

@@ -169,6 +169,10 @@ std::size_t ChunkBoard::in_flight() const { return impl_->in_flight(); }
 std::optional<ChunkBoard::Wait> ChunkBoard::waiting() const { return impl_->waiting(); }
 
 std::optional<transport::OutgoingChunk> ChunkBoard::take(int peer) { return impl_->take(peer); }
+
+void ChunkBoard::join_next(int peer, transport::OutgoingChunk& chunk, std::uint64_t most) {
+  impl_->join_next(peer, chunk, most);
+}
 bool ChunkBoard::has_work(int peer) const { return impl_->has_work(peer); }
 transport::Backlog ChunkBoard::backlog(int peer) const { return impl_->backlog(peer); }
 void ChunkBoard::sent(const ChunkTicket& ticket) { impl_->sent(ticket); }

@@ -153,6 +153,7 @@ class ChunkBoard final : public transport::ChunkWork {
   [[nodiscard]] std::optional<Wait> waiting() const;
 
   std::optional<transport::OutgoingChunk> take(int peer) override;
+  void join_next(int peer, transport::OutgoingChunk& chunk, std::uint64_t most) override;
   [[nodiscard]] bool has_work(int peer) const override;
   [[nodiscard]] transport::Backlog backlog(int peer) const override;
   void sent(const transport::ChunkTicket& ticket) override;

@@ -30,6 +30,18 @@ std::optional<transport::OutgoingChunk> ChunkBoard::Impl::take(int peer) {
   return std::nullopt;
 }
 
+void ChunkBoard::Impl::join_next(int peer, transport::OutgoingChunk& chunk, std::uint64_t most) {
+  const std::lock_guard lock(mutex_);
+  if (ControlFrames::owns(chunk.ticket)) return;
+  ScheduleRunner* runner = flights_.find(chunk.ticket.operation);
+  if (runner == nullptr || runner->failure()) return;
+  for (std::optional<ChunkTicket> next = peers_.next(peer);
+       next && next->operation == runner->id() && runner->join(chunk, next->transfer, most);
+       next = peers_.next(peer)) {
+    (void)peers_.pop(peer);
+  }
+}
+
 bool ChunkBoard::Impl::has_work(int peer) const {
   const std::lock_guard lock(mutex_);
   return peers_.has_ready(peer);
@@ -50,12 +62,21 @@ transport::Backlog ChunkBoard::Impl::backlog(int peer) const {
 
 // A ticket whose operation is unknown belongs to one that fail_all took away.
 void ChunkBoard::Impl::sent(const ChunkTicket& ticket) {
+  if (ControlFrames::owns(ticket)) {
+    const std::lock_guard lock(mutex_);
+    return control_.sent(ticket);
+  }
+  for (std::uint32_t part = 0; part < ticket.count; ++part) count_sent(ticket, part);
+}
+
+// The operation is there until the last one is counted.
+void ChunkBoard::Impl::count_sent(const ChunkTicket& ticket, std::uint32_t part) {
   std::unique_lock lock(mutex_);
-  if (ControlFrames::owns(ticket)) return control_.sent(ticket);
   ScheduleRunner* runner = flights_.find(ticket.operation);
   if (runner == nullptr) return;
-  add_up(lock, *runner, runner->due_with_send(ticket.transfer));
-  settle(lock, *runner, runner->sent(ticket.transfer));
+  const std::uint32_t send = runner->send_of(ticket, part);
+  add_up(lock, *runner, runner->due_with_send(send));
+  settle(lock, *runner, runner->sent(send));
 }
 
 // The operation stays alive: it can not be done before the transfer that made the sum due is
@@ -127,18 +148,28 @@ void ChunkBoard::Impl::absorb(const ChunkTicket& ticket, std::uint64_t offset,
 
 void ChunkBoard::Impl::received(const ChunkTicket& ticket) {
   if (ControlFrames::owns(ticket)) return control_received(ticket);
+  bool runnable = false;
+  for (std::uint32_t part = 0; part < ticket.count; ++part) {
+    runnable = count_received(ticket, part) || runnable;
+  }
+  if (runnable) wake_lanes_();
+}
+
+// Whether chunks may leave now that waited for it.
+bool ChunkBoard::Impl::count_received(const ChunkTicket& ticket, std::uint32_t part) {
   std::unique_lock lock(mutex_);
   ScheduleRunner* runner = flights_.find(ticket.operation);
-  if (runner == nullptr) return;
-  add_up(lock, *runner, runner->due_with_receive(ticket.transfer));
+  if (runner == nullptr) return false;
+  const std::uint32_t receive = runner->receive_of(ticket, part);
+  add_up(lock, *runner, runner->due_with_receive(receive));
   bool runnable = false;
   const std::vector<std::uint32_t> over =
-      runner->received(ticket.transfer, [&](int peer, std::uint32_t send) {
+      runner->received(receive, [&](int peer, std::uint32_t send) {
         peers_.push(peer, {ticket.operation, send});
         runnable = true;
       });
   settle(lock, *runner, over);
-  if (runnable) wake_lanes_();
+  return runnable;
 }
 
 }  // namespace fasthorovod::ops

@@ -47,6 +47,7 @@ class ChunkBoard::Impl {
   [[nodiscard]] std::optional<Wait> waiting() const;
 
   std::optional<transport::OutgoingChunk> take(int peer);
+  void join_next(int peer, transport::OutgoingChunk& chunk, std::uint64_t most);
   [[nodiscard]] bool has_work(int peer) const;
   [[nodiscard]] transport::Backlog backlog(int peer) const;
   void sent(const transport::ChunkTicket& ticket);
@@ -95,6 +96,8 @@ class ChunkBoard::Impl {
 
   Heard hear(ScheduleRunner& runner, int peer, const ReadyNotice& notice);
   void queue_control(ControlFrame frame);
+  void count_sent(const transport::ChunkTicket& ticket, std::uint32_t part);
+  bool count_received(const transport::ChunkTicket& ticket, std::uint32_t part);
   void control_received(const transport::ChunkTicket& ticket);
   void ready_received(const ControlFrame& frame);
   void early_received(ControlFrame frame);

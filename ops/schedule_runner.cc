@@ -95,7 +95,8 @@ ScheduleRunner::ScheduleRunner(std::uint64_t id, Operation operation)
     PeerState& state = peer_state(world_rank(send.peer));
     ++state.remaining;
     state.bytes_sent += send.span.bytes;
-    sends_.push_back({state.sends++, send.waits_for});
+    sends_.push_back({static_cast<std::uint32_t>(state.sends.size()), send.waits_for});
+    state.sends.push_back(static_cast<std::uint32_t>(sends_.size() - 1));
   }
   for (std::uint32_t i = 0; i < schedule.receives.size(); ++i) {
     PeerState& state = peer_state(world_rank(schedule.receives[i].peer));
@@ -188,6 +189,43 @@ transport::OutgoingChunk ScheduleRunner::outgoing(std::uint32_t index) {
           .ticket = {id_, index}};
 }
 
+bool ScheduleRunner::join(transport::OutgoingChunk& chunk, std::uint32_t next, std::uint64_t most) {
+  const std::uint32_t last = send_of(chunk.ticket, chunk.ticket.count - 1);
+  const Send& before = operation_.schedule.sends[last];
+  const Send& send = operation_.schedule.sends[next];
+  // What is empty could not be told from what is not there.
+  const bool goes_on = sends_[next].transfer == sends_[last].transfer + 1 &&
+                       send.peer == before.peer && send.hop == before.hop &&
+                       send.piece == before.piece && before.span.bytes > 0 &&
+                       send.span.offset == before.span.offset + before.span.bytes;
+  if (!goes_on || send.span.bytes == 0 || chunk.payload.size() + send.span.bytes > most ||
+      chunk.header.kind != transport::FrameKind::kData) {
+    return false;
+  }
+  take_in_hand(peer_of_send(next));
+  peer_state(peer_of_send(next)).bytes_taken += send.span.bytes;
+  ++chunk.ticket.count;
+  const std::size_t bytes = chunk.payload.size() + send.span.bytes;
+  chunk.payload = operation_.sent_from().subspan(
+      before.span.offset + before.span.bytes - chunk.payload.size(), bytes);
+  chunk.header.payload_bytes = bytes;
+  return true;
+}
+
+std::uint32_t ScheduleRunner::send_of(const transport::ChunkTicket& ticket,
+                                      std::uint32_t part) const {
+  const PeerState& peer = *find_peer(peer_of_send(ticket.transfer));
+  return peer.sends[sends_[ticket.transfer].transfer + part];
+}
+
+std::uint32_t ScheduleRunner::receive_of(const transport::ChunkTicket& ticket,
+                                         std::uint32_t part) const {
+  if (part == 0) return ticket.transfer;
+  const int peer = world_rank(operation_.schedule.receives[ticket.transfer].peer);
+  const auto first = std::ranges::lower_bound(find_peer(peer)->receives, ticket.transfer);
+  return first[static_cast<std::ptrdiff_t>(part)];
+}
+
 std::vector<std::uint32_t> ScheduleRunner::sent(std::uint32_t index) {
   return count_transfer(peer_of_send(index), operation_.schedule.sends[index].piece);
 }
@@ -245,31 +283,52 @@ core::Result<Arrival> ScheduleRunner::arrive(int peer, const transport::FrameHea
                                      header.transfer, state ? state->receives.size() : 0));
   }
   const std::uint32_t index = state->receives[header.transfer];
-  if (core::Status status = check(header, index); !status) {
+  const transport::ChunkTicket ticket{id_, index, joined(header, *state)};
+  if (core::Status status = check(header, ticket); !status) {
     return refusal(peer, status.error().message);
   }
   const Receive& receive = operation_.schedule.receives[index];
   if (!operation_.schedule.receives_early && !gates_.is_open(receive.piece)) return Arrival{};
-  arrived_[index] = true;
-  take_in_hand(world_rank(receive.peer));
-  if (receive.action == Action::kReduce) {
-    return Arrival{Arrival::Kind::kAbsorb,
-                   operation_.buffer.subspan(receive.span.offset, receive.span.bytes),
-                   {id_, index},
-                   how_to_add(operation_.type, operation_.reduction)};
+  for (std::uint32_t part = 0; part < ticket.count; ++part) {
+    arrived_[receive_of(ticket, part)] = true;
+    take_in_hand(peer);
   }
-  return Arrival{Arrival::Kind::kInto,
-                 memory_of(receive, operation_).subspan(receive.span.offset, receive.span.bytes),
-                 {id_, index}};
+  const std::span<std::byte> place =
+      memory_of(receive, operation_).subspan(receive.span.offset, header.payload_bytes);
+  if (receive.action != Action::kReduce) return Arrival{Arrival::Kind::kInto, place, ticket};
+  return Arrival{Arrival::Kind::kAbsorb, place, ticket,
+                 how_to_add(operation_.type, operation_.reduction)};
+}
+
+// How many chunks come under the header: as many as its bytes make up, where each goes on where
+// the one before ends. One if there are no such; check() says then what is wrong.
+std::uint32_t ScheduleRunner::joined(const transport::FrameHeader& header,
+                                     const PeerState& state) const {
+  const auto receive = [&](std::uint32_t part) -> const Receive& {
+    return operation_.schedule.receives[state.receives[header.transfer + part]];
+  };
+  std::uint64_t bytes = receive(0).span.bytes;
+  std::uint32_t count = 1;
+  for (; bytes < header.payload_bytes && header.transfer + count < state.receives.size(); ++count) {
+    const Receive& last = receive(count - 1);
+    const Receive& next = receive(count);
+    if (next.span.offset != last.span.offset + last.span.bytes || next.piece != last.piece ||
+        next.action != last.action || next.hop != last.hop) {
+      break;
+    }
+    bytes += next.span.bytes;
+  }
+  return bytes == header.payload_bytes ? count : 1;
 }
 
 core::Status ScheduleRunner::check(const transport::FrameHeader& header,
-                                   std::uint32_t index) const {
-  const Receive& receive = operation_.schedule.receives[index];
-  if (arrived_[index]) {
-    return Error{ErrorCode::kProtocol, fmt::format("numbered {} twice", header.transfer)};
+                                   const transport::ChunkTicket& ticket) const {
+  const Receive& receive = operation_.schedule.receives[ticket.transfer];
+  for (std::uint32_t part = 0; part < ticket.count; ++part) {
+    if (!arrived_[receive_of(ticket, part)]) continue;
+    return Error{ErrorCode::kProtocol, fmt::format("numbered {} twice", header.transfer + part)};
   }
-  if (header.payload_bytes != receive.span.bytes) {
+  if (ticket.count == 1 && header.payload_bytes != receive.span.bytes) {
     return Error{ErrorCode::kProtocol,
                  fmt::format("numbered {} with {} bytes instead of {}", header.transfer,
                              header.payload_bytes, receive.span.bytes)};
@@ -284,7 +343,7 @@ core::Status ScheduleRunner::check(const transport::FrameHeader& header,
 void ScheduleRunner::absorb(std::uint32_t index, std::uint64_t offset,
                             std::span<const std::byte> piece) const {
   const ByteSpan& span = operation_.schedule.receives[index].span;
-  assert(offset <= span.bytes && piece.size() <= span.bytes - offset);
+  assert(span.offset + offset + piece.size() <= operation_.buffer.size());
   reduce_into(operation_.buffer.subspan(span.offset + offset).data(), piece.data(),
               piece.size() / core::size_of(operation_.type), operation_.type, operation_.reduction);
 }

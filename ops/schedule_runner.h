@@ -112,11 +112,20 @@ class ScheduleRunner final {
 
   /// The chunk that send `index` puts on the wire.
   [[nodiscard]] transport::OutgoingChunk outgoing(std::uint32_t index);
+  /// Adds send `next` to what is on its way to the same peer, if it goes on where that ends, in the
+  /// buffer and in the schedule, and both together have at most so many bytes.
+  [[nodiscard]] bool join(transport::OutgoingChunk& chunk, std::uint32_t next, std::uint64_t most);
+  /// The sends, and receives, that a ticket stands for: part 0 is its own.
+  [[nodiscard]] std::uint32_t send_of(const transport::ChunkTicket& ticket,
+                                      std::uint32_t part) const;
+  [[nodiscard]] std::uint32_t receive_of(const transport::ChunkTicket& ticket,
+                                         std::uint32_t part) const;
   /// Send `index` is complete; the piece that ended with it, or none.
   [[nodiscard]] std::vector<std::uint32_t> sent(std::uint32_t index);
 
-  /// Checks the header of a chunk that came from `peer` and says where it goes; it is then expected
-  /// no more. One whose gate is closed parks, unless the schedule receives early.
+  /// Checks the header of a chunk, or of several joined ones, that came from `peer` and says where
+  /// it goes; it is then expected no more. One whose gate is closed parks, unless the schedule
+  /// receives early.
   core::Result<transport::Arrival> arrive(int peer, const transport::FrameHeader& header);
 
   /// Send, or receive, `index` is complete but for counting it: the sum for which it was the last,
@@ -130,7 +139,7 @@ class ScheduleRunner final {
   /// Makes a sum. Without the board's lock.
   void add_up(std::uint32_t sum) const;
 
-  /// Reduces a piece of the chunk of receive `index`. Without the board's lock.
+  /// Reduces a piece of what came from the chunk of receive `index` on. Without the board's lock.
   void absorb(std::uint32_t index, std::uint64_t offset, std::span<const std::byte> piece) const;
 
   /// The chunk of receive `index` is in place. Calls visit(peer, send index) for each send that may
@@ -170,13 +179,13 @@ class ScheduleRunner final {
     int peer = 0;                      // world rank
     std::uint64_t remaining = 0;       // sends and receives not complete yet
     std::uint64_t in_hand = 0;         // of those, what a lane works on just now
-    std::uint32_t sends = 0;           // in the schedule
     std::uint64_t bytes_sent = 0;      // in the schedule
     std::uint64_t bytes_taken = 0;     // of those
     std::uint64_t bytes_received = 0;  // in the schedule
     bool ready = false;
     std::uint32_t opened = 0;             // pieces that may move there
-    std::vector<std::uint32_t> receives;  // by transfer number
+    std::vector<std::uint32_t> sends{};   // by transfer number, and so in order
+    std::vector<std::uint32_t> receives;  // likewise
   };
 
   /// Calls visit(peer, send index) for each send of these pieces that may go.
@@ -198,7 +207,10 @@ class ScheduleRunner final {
   [[nodiscard]] bool owes_notice(const PeerState& state) const;
   [[nodiscard]] ReadyNotice notice_to(const PeerState& state) const;
   [[nodiscard]] core::Error refusal(int peer, const std::string& reason) const;
-  [[nodiscard]] core::Status check(const transport::FrameHeader& header, std::uint32_t index) const;
+  [[nodiscard]] core::Status check(const transport::FrameHeader& header,
+                                   const transport::ChunkTicket& ticket) const;
+  [[nodiscard]] std::uint32_t joined(const transport::FrameHeader& header,
+                                     const PeerState& state) const;
   [[nodiscard]] std::vector<std::uint32_t> count_received(std::uint32_t index);
   [[nodiscard]] std::vector<std::uint32_t> count_transfer(int peer, std::uint32_t piece);
   [[nodiscard]] std::optional<std::uint32_t> due(std::uint32_t sum);

@@ -6,8 +6,8 @@
 // never calls back into a lane (except wake).
 //
 // Contract with the lane, for one flow to `peer`:
-//   Sending: take(peer), then all payload bytes are written, then sent(ticket). The payload is lent
-//   until then.
+//   Sending: take(peer), perhaps join_next(), then all payload bytes are written, then
+//   sent(ticket). The payload is lent until then.
 //
 //   Receiving: a header is read, then arrive(peer, header), which answers
 //     - kPark: not startable yet. The lane keeps the header, reads nothing more from this flow and
@@ -41,10 +41,11 @@ namespace fasthorovod::transport {
 /// last of a chunk.
 inline constexpr std::size_t kGranule = 8;
 
-/// Names a chunk in the calls that follow; chosen by ChunkWork.
+/// Names a chunk, or several that were joined, in the calls that follow; chosen by ChunkWork.
 struct ChunkTicket {
   std::uint64_t operation = 0;
   std::uint32_t transfer = 0;
+  std::uint32_t count = 1;  // of chunks: this one and those that were joined to it
 };
 
 struct OutgoingChunk {
@@ -80,6 +81,10 @@ class ChunkWork {
 
   /// Nothing although has_work(peer) is true: the lane asks again within 1 ms.
   virtual std::optional<OutgoingChunk> take(int peer) = 0;
+  /// Joins chunks to one that was taken and not sent yet, as long as the next one that may leave to
+  /// the peer goes on where it ends, and all together have at most so many bytes. They travel and
+  /// come as one, under one header.
+  virtual void join_next(int peer, OutgoingChunk& chunk, std::uint64_t most) = 0;
   /// True when take(peer) may have something; cheap, may be stale for an instant.
   [[nodiscard]] virtual bool has_work(int peer) const = 0;
   /// For a guard: how near the end is. All zero where nobody knows.

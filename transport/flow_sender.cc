@@ -25,6 +25,8 @@ constexpr std::size_t kMostFrames = 8;
 constexpr std::uint64_t kUnasked = 32 << 10;
 // What a flow that drains at once is given together.
 constexpr std::size_t kBatch = 192 << 10;
+// Up to how much is joined to one chunk for it. An auxiliary of the peer may have to stage it.
+constexpr std::uint64_t kJoined = 512 << 10;
 
 iovec part_of(std::span<const std::byte> bytes) {
   return {.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
@@ -32,8 +34,14 @@ iovec part_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-FlowSender::FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, LaneCounters& counters)
-    : peer_(peer), fd_(fd), notsent_lowat_(notsent_lowat), work_(work), counters_(counters) {}
+FlowSender::FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, LaneCounters& counters,
+                       FlowSpeed speed)
+    : peer_(peer),
+      fd_(fd),
+      notsent_lowat_(notsent_lowat),
+      work_(work),
+      counters_(counters),
+      speed_(speed) {}
 
 bool FlowSender::ready() {
   if (total_ - empty_at_ < kUnasked) {
@@ -78,6 +86,8 @@ void FlowSender::start(const OutgoingChunk& chunk) {
   frame.header = encode(frame.chunk.header);
   bytes_ += frame.bytes();
 }
+
+std::uint64_t FlowSender::joins_up_to() const { return speed_.unlimited() ? kJoined : 0; }
 
 bool FlowSender::takes_more() const {
   return bytes_ <= (speed_.unlimited() ? kBatch : kLittle) && written_ == 0 &&

@@ -21,7 +21,9 @@ namespace fasthorovod::transport {
 
 class FlowSender final {
  public:
-  FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, LaneCounters& counters);
+  /// `speed`: what is believed of the network at first.
+  FlowSender(int peer, int fd, int notsent_lowat, ChunkWork& work, LaneCounters& counters,
+             FlowSpeed speed = {});
 
   /// A chunk is in hand: part of it may still have to leave.
   [[nodiscard]] bool busy() const { return !in_hand_.empty(); }
@@ -48,6 +50,10 @@ class FlowSender final {
   /// Another chunk should leave together with what was taken in hand since the last push(): that is
   /// little, or the network is no limit.
   [[nodiscard]] bool takes_more() const;
+  /// The network is no limit, as far as this flow has shown of late.
+  [[nodiscard]] bool unlimited() const { return speed_.unlimited(); }
+  /// Up to how many bytes chunks are joined before they are taken in hand; 0: they are not.
+  [[nodiscard]] std::uint64_t joins_up_to() const;
   /// The network is no limit, as far as this flow shows, so no other one would be faster.
   [[nodiscard]] bool drains_at_once();
 

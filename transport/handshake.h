@@ -33,7 +33,7 @@
 
 namespace fasthorovod::transport {
 
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 
 /// What a connection is for. Wire values.
 enum class Purpose : std::uint8_t { kControl = 1, kFlow = 2, kStore = 3 };

@@ -78,7 +78,7 @@ class Lane::Impl {
   bool retry_parked();
   bool offer_work();
   void offer(Peer& peer);
-  void start(const Peer& peer, Flow& flow, const OutgoingChunk& chunk);
+  void start(const Peer& peer, Flow& flow, OutgoingChunk& chunk);
   bool settle();
   void settle(Peer& peer);
   bool keep(Peer& peer, Flow& flow, std::vector<FlowEnd>& ends);
@@ -202,7 +202,7 @@ void Lane::Impl::offer(Peer& peer) {
       refused_ = true;
       continue;
     }
-    const auto chunk = flow.take();
+    auto chunk = flow.take();
     if (!chunk) {
       refused_ = refused_ || (!peer.served && work_.has_work(peer.rank));
       return;
@@ -216,12 +216,17 @@ void Lane::Impl::offer(Peer& peer) {
 }
 
 // With it leaves what may leave together with it.
-void Lane::Impl::start(const Peer& peer, Flow& flow, const OutgoingChunk& chunk) {
-  flow.start(chunk);
+void Lane::Impl::start(const Peer& peer, Flow& flow, OutgoingChunk& chunk) {
+  const std::uint64_t joined = flow.joins_up_to();
+  const auto start_one = [&](OutgoingChunk& one) {
+    if (joined > 0) work_.join_next(peer.rank, one, joined);
+    flow.start(one);
+  };
+  start_one(chunk);
   while (flow.takes_more() && work_.has_work(peer.rank) && !flow.leaves_next_to_others()) {
-    const auto more = flow.take();
+    auto more = flow.take();
     if (!more) break;
-    flow.start(*more);
+    start_one(*more);
   }
   flow.push();
 }

@@ -71,6 +71,7 @@ class RemoteWork final : public ChunkWork {
   void look(const Look& look, std::uint32_t flow);
 
   std::optional<OutgoingChunk> take(int peer) override { return take_for(peer, kNoFlow); }
+  void join_next(int /*peer*/, OutgoingChunk& /*chunk*/, std::uint64_t /*most*/) override {}
   [[nodiscard]] bool has_work(int peer) const override;
   /// What is left is known to the rank only.
   [[nodiscard]] Backlog backlog(int /*peer*/) const override { return {}; }

@@ -105,6 +105,7 @@ bool BoardNetwork::write(Flow& flow) {
     if (!from.board->has_work(flow.to)) return false;
     flow.leaving = from.board->take(flow.to);
     if (!flow.leaving) return false;
+    join_at_random(flow);
     flow.leaving->header.payload_bytes = flow.leaving->payload.size();
     flow.frames.push_back({flow.leaving->header, {}, std::nullopt, 0});
   }
@@ -119,6 +120,14 @@ bool BoardNetwork::write(Flow& flow) {
     flow.leaving.reset();
   }
   return true;
+}
+
+void BoardNetwork::join_at_random(Flow& flow) {
+  constexpr std::uint64_t kMostBits = 20;
+  if (!options_.joins || random_() % 2 == 0) return;
+  rank(flow.from).board->join_next(flow.to, *flow.leaving,
+                                   std::uint64_t{1} << random_() % kMostBits);
+  joined_ += flow.leaving->ticket.count - 1;
 }
 
 std::uint64_t BoardNetwork::room_of(const Flow& flow) const {

@@ -2,11 +2,11 @@
 // moves.
 //
 // Each step one random actor does one small thing: a rank starts its next operation, a flow takes a
-// chunk or writes a piece of it, a flow's other end reads a header, or a piece of the payload. So
-// chunks overtake each other, arrive before their operation has started (and park), and are sent in
-// pieces, differently for every seed and alike for the same. With `naps` some actors are asleep for
-// a while and move only when nobody else can, so that ranks and flows run far ahead of others.
-// Thread: owner.
+// chunk, or joins several, or writes a piece of it, a flow's other end reads a header, or a piece
+// of the payload. So chunks overtake each other, arrive before their operation has started (and
+// park), and are sent in pieces, differently for every seed and alike for the same. With `naps`
+// some actors are asleep for a while and move only when nobody else can, so that ranks and flows
+// run far ahead of others. Thread: owner.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,7 @@ class BoardNetwork final {
     std::size_t window = 1;  // a rank starts no operation so far ahead of one in flight
     std::uint64_t seed = 1;
     bool naps = false;
+    bool joins = true;  // chunks at random; else none
     // Bytes a flow takes that were not read yet, a header being one; then its writer waits.
     std::uint64_t room = std::numeric_limits<std::uint64_t>::max();
   };
@@ -75,6 +76,8 @@ class BoardNetwork final {
   [[nodiscard]] std::uint64_t bytes_sent(int rank) const;
   /// How often a chunk came before its operation had started.
   [[nodiscard]] std::uint64_t parked() const { return parked_; }
+  /// How many chunks were joined to others.
+  [[nodiscard]] std::uint64_t joined() const { return joined_; }
 
  private:
   struct Rank {
@@ -110,6 +113,7 @@ class BoardNetwork final {
   void send_to_sleep(std::size_t actors);
   bool start_next(Rank& rank);
   bool write(Flow& flow);
+  void join_at_random(Flow& flow);
   bool read(Flow& flow);
   bool read_header(Flow& flow, Frame& frame);
   bool read_payload(Flow& flow, Frame& frame);
@@ -130,6 +134,7 @@ class BoardNetwork final {
   std::vector<Fault> faults_;
   std::vector<std::pair<int, Disagreement>> disagreements_;
   std::uint64_t parked_ = 0;
+  std::uint64_t joined_ = 0;
 };
 
 }  // namespace fasthorovod::ops

@@ -174,7 +174,8 @@ TEST_P(HostCollectives, RunSeveralAtATimeWithoutHanging) {
 TEST_P(HostCollectives, DoNotHangWhenEachHostIsAheadInAnOperation) {
   constexpr std::uint32_t kChunks = 4;  // a segment
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    HostNetwork network({{0}, {1}, {2}}, {.flows = 2, .window = 4, .seed = seed, .room = 10});
+    HostNetwork network({{0}, {1}, {2}},
+                        {.flows = 2, .window = 4, .seed = seed, .joins = false, .room = 10});
     for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) {
       HostCollective tried = collective(std::uint64_t{2} * 3 * kChunks, sequence);
       tried.largest_area = std::uint64_t{kHostSlots} * 3 * kChunks * 4;

@@ -41,6 +41,7 @@ TEST_P(Pipeline, ManyOperationsInFlightAllGiveTheRightAnswer) {
   }
   network.run();
   EXPECT_TRUE(network.faults().empty());
+  EXPECT_GT(network.joined(), 0U);
   if (size > 2) {
     EXPECT_GT(network.parked(), 0U);
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 namespace fasthorovod::ops {
 
@@ -24,8 +25,9 @@ void ThreadedBoards::stop() {
 
 bool ThreadedBoards::send_one(int rank, int peer, int lane) {
   ChunkBoard& board = node(rank).board;
-  const auto chunk = board.take(peer);
+  auto chunk = board.take(peer);
   if (!chunk) return false;
+  if (lane == 0) board.join_next(peer, *chunk, std::numeric_limits<std::uint64_t>::max());
   queue(rank, peer, lane).push({chunk->header, {chunk->payload.begin(), chunk->payload.end()}});
   board.sent(chunk->ticket);
   node(peer).bell.ring();

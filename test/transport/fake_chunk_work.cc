@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace fasthorovod::transport {
 namespace {
@@ -43,6 +44,22 @@ void FakeChunkWork::queue_lent(int peer, std::uint64_t sequence,
   chunk.payload = payload;
   const std::lock_guard lock(mutex_);
   queues_[peer].push_back(std::move(chunk));
+}
+
+void FakeChunkWork::queue_run(int peer, std::uint64_t sequence, std::uint32_t count, Mode mode) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::byte>& run = runs_.emplace_back();
+  for (std::uint32_t transfer = 0; transfer < count; ++transfer) {
+    std::ranges::copy(pattern(sequence, transfer, unit_), std::back_inserter(run));
+  }
+  for (std::uint32_t transfer = 0; transfer < count; ++transfer) {
+    Outgoing chunk;
+    chunk.header.sequence = sequence;
+    chunk.header.transfer = transfer;
+    chunk.header.hop = static_cast<std::uint32_t>(mode);
+    chunk.payload = std::span(run).subspan(transfer * unit_, unit_);
+    queues_[peer].push_back(std::move(chunk));
+  }
 }
 
 void FakeChunkWork::park_from(std::uint64_t sequence) {
@@ -96,6 +113,17 @@ std::uint64_t FakeChunkWork::counted_bytes() const {
   return counted_bytes_;
 }
 
+std::size_t FakeChunkWork::joined_count() const {
+  const std::lock_guard lock(mutex_);
+  return joined_;
+}
+
+// That came under one header.
+std::uint32_t FakeChunkWork::chunks_of(const FrameHeader& header) const {
+  if (unit_ == 0) return 1;
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(header.payload_bytes / unit_, 1));
+}
+
 std::vector<FakeChunkWork::Ended> FakeChunkWork::ended() const {
   const std::lock_guard lock(mutex_);
   return ended_;
@@ -111,6 +139,23 @@ std::optional<OutgoingChunk> FakeChunkWork::take(int peer) {
   EXPECT_TRUE(fresh);
   queue.pop_front();
   return OutgoingChunk{chunk->second.header, chunk->second.payload, {key.first, key.second}};
+}
+
+void FakeChunkWork::join_next(int peer, OutgoingChunk& chunk, std::uint64_t most) {
+  const std::lock_guard lock(mutex_);
+  auto& queue = queues_[peer];
+  while (unit_ > 0 && !queue.empty() && chunk.payload.size() + unit_ <= most) {
+    const Outgoing& next = queue.front();
+    if (next.header.sequence != chunk.header.sequence ||
+        next.payload.data() != chunk.payload.data() + chunk.payload.size()) {
+      return;
+    }
+    chunk.payload = {chunk.payload.data(), chunk.payload.size() + next.payload.size()};
+    ++chunk.ticket.count;
+    ++joined_;
+    in_flight_.emplace(Key{next.header.sequence, next.header.transfer}, std::move(queue.front()));
+    queue.pop_front();
+  }
 }
 
 bool FakeChunkWork::has_work(int peer) const {
@@ -130,8 +175,10 @@ Backlog FakeChunkWork::backlog(int peer) const {
 
 void FakeChunkWork::sent(const ChunkTicket& ticket) {
   const std::lock_guard lock(mutex_);
-  EXPECT_EQ(in_flight_.erase({ticket.operation, ticket.transfer}), 1U);
-  ++sent_;
+  for (std::uint32_t part = 0; part < ticket.count; ++part) {
+    EXPECT_EQ(in_flight_.erase({ticket.operation, ticket.transfer + part}), 1U);
+  }
+  sent_ += ticket.count;
   changed_.notify_all();
 }
 
@@ -144,13 +191,15 @@ core::Result<Arrival> FakeChunkWork::arrive(int /*peer*/, const FrameHeader& hea
     return Arrival{.kind = Arrival::Kind::kPark, .into = {}, .ticket = {}};
   }
   const Key key{header.sequence, header.transfer};
-  const auto [entry, fresh] = incoming_.try_emplace(key);
-  EXPECT_TRUE(fresh) << "chunk " << key.first << "/" << key.second << " came twice";
-  Incoming& chunk = entry->second;
+  for (std::uint32_t part = 0; part < chunks_of(header); ++part) {
+    const bool fresh = incoming_.try_emplace({key.first, key.second + part}).second;
+    EXPECT_TRUE(fresh) << "chunk " << key.first << "/" << key.second + part << " came twice";
+  }
+  Incoming& chunk = incoming_.at(key);
   chunk.header = header;
   const auto mode = static_cast<Mode>(header.hop);
   if (mode != Mode::kCount) chunk.bytes.resize(header.payload_bytes);
-  const ChunkTicket ticket{key.first, key.second};
+  const ChunkTicket ticket{key.first, key.second, chunks_of(header)};
   if (mode != Mode::kInto) return Arrival{Arrival::Kind::kAbsorb, {}, ticket};
   chunk.filled = header.payload_bytes;
   return Arrival{Arrival::Kind::kInto, chunk.bytes, ticket};
@@ -184,10 +233,15 @@ void FakeChunkWork::received(const ChunkTicket& ticket) {
     entry->second = {};
   }
   EXPECT_EQ(chunk.filled, chunk.header.payload_bytes);
-  EXPECT_TRUE(chunk.bytes == pattern(ticket.operation, ticket.transfer, chunk.bytes.size()))
-      << "chunk " << ticket.operation << "/" << ticket.transfer << " of " << chunk.bytes.size();
+  const std::uint32_t count = ticket.count;
+  const std::size_t size = chunk.bytes.size() / count;
+  for (std::uint32_t part = 0; part < count; ++part) {
+    const auto bytes = std::span(chunk.bytes).subspan(part * size, size);
+    EXPECT_TRUE(std::ranges::equal(bytes, pattern(ticket.operation, ticket.transfer + part, size)))
+        << "chunk " << ticket.operation << "/" << ticket.transfer + part << " of " << size;
+  }
   const std::lock_guard lock(mutex_);
-  ++received_;
+  received_ += count;
   changed_.notify_all();
 }
 

@@ -40,6 +40,10 @@ class FakeChunkWork final : public ChunkWork {
   void queue(int peer, std::uint64_t sequence, std::uint32_t transfer, std::size_t size, Mode mode);
   /// Queues a chunk whose payload belongs to the caller; kCount mode, its bytes are counted only.
   void queue_lent(int peer, std::uint64_t sequence, std::span<const std::byte> payload);
+  /// Queues chunks 0 to `count` - 1 that follow each other in memory, of `unit` bytes each; both
+  /// sides say what the unit is, since they may come joined.
+  void queue_run(int peer, std::uint64_t sequence, std::uint32_t count, Mode mode);
+  void cut_runs_by(std::size_t unit) { unit_ = unit; }
   /// From now on arrivals of this sequence or a later one are parked.
   void park_from(std::uint64_t sequence);
   void refuse_takes(bool refuse);
@@ -58,9 +62,12 @@ class FakeChunkWork final : public ChunkWork {
   [[nodiscard]] std::size_t sent_count() const;
   [[nodiscard]] std::size_t received_count() const;
   [[nodiscard]] std::uint64_t counted_bytes() const;
+  /// Chunks that left joined to another one.
+  [[nodiscard]] std::size_t joined_count() const;
   [[nodiscard]] std::vector<Ended> ended() const;
 
   std::optional<OutgoingChunk> take(int peer) override;
+  void join_next(int peer, OutgoingChunk& chunk, std::uint64_t most) override;
   [[nodiscard]] bool has_work(int peer) const override;
   [[nodiscard]] Backlog backlog(int peer) const override;
   void sent(const ChunkTicket& ticket) override;
@@ -83,6 +90,8 @@ class FakeChunkWork final : public ChunkWork {
   };
   using Key = std::pair<std::uint64_t, std::uint32_t>;
 
+  [[nodiscard]] std::uint32_t chunks_of(const FrameHeader& header) const;
+
   bool wait(const std::function<bool()>& done) const;
 
   mutable std::mutex mutex_;
@@ -98,6 +107,9 @@ class FakeChunkWork final : public ChunkWork {
   std::size_t received_ = 0;
   std::size_t parked_ = 0;
   std::uint64_t counted_bytes_ = 0;
+  std::size_t unit_ = 0;  // of runs; 0: there are none
+  std::size_t joined_ = 0;
+  std::deque<std::vector<std::byte>> runs_;
   std::vector<Ended> ended_;
 };
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "test/transport/lane_fixture.h"
 
@@ -129,6 +130,26 @@ TEST(Lane, ReadsFramesHoweverTheyAreSplit) {
       if (random() % 8 == 0) std::this_thread::yield();
     }
     EXPECT_TRUE(node.work.wait_received(kCount)) << "seed " << seed;
+  }
+}
+
+TEST(Lane, BringsChunksThatWereJoined) {
+  constexpr std::size_t kUnit = 48 << 10;
+  LaneNode node;
+  node.work.cut_runs_by(kUnit);
+  const auto peer = raw_flow(node, 1, SocketKind::kTcp);
+  std::uint32_t received = 0;
+  for (const auto& [count, mode] : {std::pair{5U, Mode::kInto}, std::pair{3U, Mode::kAbsorb}}) {
+    const std::uint64_t sequence = received + 1;
+    const auto header = encode({.sequence = sequence,
+                                .hop = static_cast<std::uint32_t>(mode),
+                                .payload_bytes = count * kUnit});
+    ASSERT_TRUE(write_all(peer, header));
+    for (std::uint32_t transfer = 0; transfer < count; ++transfer) {
+      ASSERT_TRUE(write_all(peer, pattern(sequence, transfer, kUnit)));
+    }
+    received += count;
+    EXPECT_TRUE(node.work.wait_received(received));
   }
 }
 

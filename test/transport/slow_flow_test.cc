@@ -155,6 +155,27 @@ TEST_P(SlowFlow, EndsThoughItHasNeverBeenInUse) {
   EXPECT_TRUE(sender.work.ended()[0].end.clean);
 }
 
+TEST_P(SlowFlow, LosesNothingOfChunksThatMayBeJoined) {
+  for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+    WireTraffic traffic;
+    Rank sender(GetParam());
+    Rank receiver(GetParam());
+    sender.work.cut_runs_by(kChunkBytes);
+    receiver.work.cut_runs_by(kChunkBytes);
+    std::vector<std::unique_ptr<ShapedRelay>> wires;
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      wires.push_back(
+          join_shaped(sender.lane(i), 0, receiver.lane(i), 1, {.seed = 20 * seed + i}, traffic));
+    }
+    for (std::uint32_t sequence = 1; sequence <= 8; ++sequence) {
+      sender.work.queue_run(1, sequence, 24, sequence % 2 == 0 ? Mode::kInto : Mode::kAbsorb);
+      sender.wake();
+    }
+    ASSERT_TRUE(receiver.work.wait_received(8 * 24)) << "seed " << seed;
+    ASSERT_TRUE(sender.work.wait_sent(8 * 24));
+  }
+}
+
 TEST_P(SlowFlow, MayBeAnyAndReorderAsItLikes) {
   for (std::uint32_t seed = 1; seed <= 5; ++seed) {
     WireTraffic traffic;

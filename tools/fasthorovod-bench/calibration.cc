@@ -226,6 +226,7 @@ core::Result<core::QueueCosts> queue_costs(core::Duration length) {
 class Nothing final : public transport::ChunkWork {
  public:
   std::optional<transport::OutgoingChunk> take(int /*peer*/) override { return std::nullopt; }
+  void join_next(int, transport::OutgoingChunk&, std::uint64_t) override {}
   [[nodiscard]] bool has_work(int /*peer*/) const override { return false; }
   [[nodiscard]] transport::Backlog backlog(int /*peer*/) const override { return {}; }
   void sent(const transport::ChunkTicket& /*ticket*/) override {}

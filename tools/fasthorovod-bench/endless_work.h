@@ -27,6 +27,7 @@ class EndlessWork final : public transport::ChunkWork {
   [[nodiscard]] bool broke() const { return broke_.load(); }
 
   std::optional<transport::OutgoingChunk> take(int peer) override;
+  void join_next(int, transport::OutgoingChunk&, std::uint64_t) override {}
   [[nodiscard]] bool has_work(int /*peer*/) const override { return true; }
   [[nodiscard]] transport::Backlog backlog(int /*peer*/) const override { return {}; }
   void sent(const transport::ChunkTicket& /*ticket*/) override {}
