@@ -168,7 +168,9 @@ void ChunkBoard::fail_all(const Error& error) { impl_->fail_all(error); }
 std::size_t ChunkBoard::in_flight() const { return impl_->in_flight(); }
 std::optional<ChunkBoard::Wait> ChunkBoard::waiting() const { return impl_->waiting(); }
 
-std::optional<transport::OutgoingChunk> ChunkBoard::take(int peer) { return impl_->take(peer); }
+std::optional<transport::OutgoingChunk> ChunkBoard::take(int peer, transport::TakeOrder order) {
+  return impl_->take(peer, order);
+}
 
 void ChunkBoard::join_next(int peer, transport::OutgoingChunk& chunk, std::uint64_t most) {
   impl_->join_next(peer, chunk, most);

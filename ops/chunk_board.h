@@ -1,6 +1,6 @@
 // The chunk board of one rank: all operations in flight and which of their chunks may leave to
 // which peer. It is the ChunkWork that lanes ask: whichever flow can send takes the next runnable
-// chunk of its peer (first in, first out).
+// chunk of its peer (first in, first out, unless it asks for fresh ones).
 //
 // The result never depends on who carried what: a chunk's place in the sum is fixed by the
 // schedule, and a chunk is reduced into the operation's buffer only by the one flow that received
@@ -152,7 +152,8 @@ class ChunkBoard final : public transport::ChunkWork {
   };
   [[nodiscard]] std::optional<Wait> waiting() const;
 
-  std::optional<transport::OutgoingChunk> take(int peer) override;
+  using ChunkWork::take;
+  std::optional<transport::OutgoingChunk> take(int peer, transport::TakeOrder order) override;
   void join_next(int peer, transport::OutgoingChunk& chunk, std::uint64_t most) override;
   [[nodiscard]] bool has_work(int peer) const override;
   [[nodiscard]] transport::Backlog backlog(int peer) const override;

@@ -12,6 +12,7 @@ using transport::Arrival;
 using transport::ChunkTicket;
 using transport::FrameHeader;
 using transport::FrameKind;
+using transport::TakeOrder;
 
 namespace {
 
@@ -20,9 +21,9 @@ constexpr ChunkTicket kNowhere{};
 
 }  // namespace
 
-std::optional<transport::OutgoingChunk> ChunkBoard::Impl::take(int peer) {
+std::optional<transport::OutgoingChunk> ChunkBoard::Impl::take(int peer, TakeOrder order) {
   const std::lock_guard lock(mutex_);
-  while (const std::optional<ChunkTicket> send = peers_.pop(peer)) {
+  while (const std::optional<ChunkTicket> send = peers_.pop(peer, order)) {
     if (ControlFrames::owns(*send)) return control_.outgoing(*send);
     ScheduleRunner* runner = flights_.find(send->operation);
     if (runner != nullptr && !runner->failure()) return runner->outgoing(send->transfer);
@@ -35,11 +36,20 @@ void ChunkBoard::Impl::join_next(int peer, transport::OutgoingChunk& chunk, std:
   if (ControlFrames::owns(chunk.ticket)) return;
   ScheduleRunner* runner = flights_.find(chunk.ticket.operation);
   if (runner == nullptr || runner->failure()) return;
-  for (std::optional<ChunkTicket> next = peers_.next(peer);
-       next && next->operation == runner->id() && runner->join(chunk, next->transfer, most);
-       next = peers_.next(peer)) {
-    (void)peers_.pop(peer);
+  while (join_one(peer, *runner, chunk, most)) {
   }
+}
+
+bool ChunkBoard::Impl::join_one(int peer, ScheduleRunner& runner, transport::OutgoingChunk& chunk,
+                                std::uint64_t most) {
+  for (const TakeOrder order : {TakeOrder::kOldest, TakeOrder::kFreshFirst}) {
+    const std::optional<ChunkTicket> next = peers_.next(peer, order);
+    if (!next || next->operation != runner.id()) continue;
+    if (!runner.join(chunk, next->transfer, most)) continue;
+    (void)peers_.pop(peer, order);
+    return true;
+  }
+  return false;
 }
 
 bool ChunkBoard::Impl::has_work(int peer) const {
@@ -50,7 +60,7 @@ bool ChunkBoard::Impl::has_work(int peer) const {
 transport::Backlog ChunkBoard::Impl::backlog(int peer) const {
   const std::lock_guard lock(mutex_);
   transport::Backlog backlog;
-  if (const std::optional<ChunkTicket> next = peers_.next(peer);
+  if (const std::optional<ChunkTicket> next = peers_.next(peer, TakeOrder::kOldest);
       next && !ControlFrames::owns(*next)) {
     const ScheduleRunner* runner = flights_.find(next->operation);
     if (runner != nullptr) backlog.next = runner->bytes_of_send(next->transfer);
@@ -165,7 +175,7 @@ bool ChunkBoard::Impl::count_received(const ChunkTicket& ticket, std::uint32_t p
   bool runnable = false;
   const std::vector<std::uint32_t> over =
       runner->received(receive, [&](int peer, std::uint32_t send) {
-        peers_.push(peer, {ticket.operation, send});
+        peers_.push_fresh(peer, {ticket.operation, send});
         runnable = true;
       });
   settle(lock, *runner, over);

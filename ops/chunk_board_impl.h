@@ -46,7 +46,7 @@ class ChunkBoard::Impl {
   [[nodiscard]] std::size_t in_flight() const;
   [[nodiscard]] std::optional<Wait> waiting() const;
 
-  std::optional<transport::OutgoingChunk> take(int peer);
+  std::optional<transport::OutgoingChunk> take(int peer, transport::TakeOrder order);
   void join_next(int peer, transport::OutgoingChunk& chunk, std::uint64_t most);
   [[nodiscard]] bool has_work(int peer) const;
   [[nodiscard]] transport::Backlog backlog(int peer) const;
@@ -96,6 +96,8 @@ class ChunkBoard::Impl {
 
   Heard hear(ScheduleRunner& runner, int peer, const ReadyNotice& notice);
   void queue_control(ControlFrame frame);
+  bool join_one(int peer, ScheduleRunner& runner, transport::OutgoingChunk& chunk,
+                std::uint64_t most);
   void count_sent(const transport::ChunkTicket& ticket, std::uint32_t part);
   bool count_received(const transport::ChunkTicket& ticket, std::uint32_t part);
   void control_received(const transport::ChunkTicket& ticket);

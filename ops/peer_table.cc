@@ -4,27 +4,35 @@
 
 namespace fasthorovod::ops {
 
-std::optional<transport::ChunkTicket> PeerTable::pop(int peer) {
+template <typename OnePeer>
+auto* PeerTable::queue_of(OnePeer& peer, transport::TakeOrder order) {
+  if (!peer.urgent.empty()) return &peer.urgent;
+  if (peer.ready.empty() && peer.fresh.empty()) return decltype(&peer.ready){nullptr};
+  if (peer.ready.empty()) return &peer.fresh;
+  if (peer.fresh.empty()) return &peer.ready;
+  const bool is_older = peer.fresh.front().number < peer.ready.front().number;
+  return order == transport::TakeOrder::kFreshFirst || is_older ? &peer.fresh : &peer.ready;
+}
+
+std::optional<transport::ChunkTicket> PeerTable::pop(int peer, transport::TakeOrder order) {
   const auto found = peers_.find(peer);
-  if (found == peers_.end()) return std::nullopt;
-  auto& queue = found->second.urgent.empty() ? found->second.ready : found->second.urgent;
-  if (queue.empty()) return std::nullopt;
-  const transport::ChunkTicket send = queue.front();
-  queue.pop_front();
+  auto* const queue = found == peers_.end() ? nullptr : queue_of(found->second, order);
+  if (queue == nullptr) return std::nullopt;
+  const transport::ChunkTicket send = queue->front().send;
+  queue->pop_front();
   return send;
 }
 
-std::optional<transport::ChunkTicket> PeerTable::next(int peer) const {
+std::optional<transport::ChunkTicket> PeerTable::next(int peer, transport::TakeOrder order) const {
   const auto found = peers_.find(peer);
-  if (found == peers_.end()) return std::nullopt;
-  const auto& queue = found->second.urgent.empty() ? found->second.ready : found->second.urgent;
-  if (queue.empty()) return std::nullopt;
-  return queue.front();
+  const auto* const queue = found == peers_.end() ? nullptr : queue_of(found->second, order);
+  if (queue == nullptr) return std::nullopt;
+  return queue->front().send;
 }
 
 bool PeerTable::has_ready(int peer) const {
   const auto found = peers_.find(peer);
-  return found != peers_.end() && !(found->second.urgent.empty() && found->second.ready.empty());
+  return found != peers_.end() && queue_of(found->second, transport::TakeOrder::kOldest) != nullptr;
 }
 
 void PeerTable::mark_left(int peer, core::Error words) {
@@ -53,6 +61,7 @@ void PeerTable::drop_ready() {
   for (auto& [rank, peer] : peers_) {
     peer.urgent.clear();
     peer.ready.clear();
+    peer.fresh.clear();
   }
 }
 

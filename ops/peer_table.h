@@ -1,5 +1,5 @@
-// What one rank keeps for each peer across operations: the chunks that may leave to it, first in
-// first out, and whether it is gone. Peers are world ranks. Thread: the ChunkBoard's lock guards
+// What one rank keeps for each peer across operations: the chunks that may leave to it, in order,
+// and whether it is gone. Peers are world ranks. Thread: the ChunkBoard's lock guards
 // it.
 #pragma once
 
@@ -15,12 +15,21 @@ namespace fasthorovod::ops {
 
 class PeerTable final {
  public:
-  void push(int peer, transport::ChunkTicket send) { peers_[peer].ready.push_back(send); }
+  void push(int peer, transport::ChunkTicket send) {
+    peers_[peer].ready.push_back({send, ++pushed_});
+  }
   /// Goes before all chunks.
-  void push_urgent(int peer, transport::ChunkTicket send) { peers_[peer].urgent.push_back(send); }
-  [[nodiscard]] std::optional<transport::ChunkTicket> pop(int peer);
+  void push_urgent(int peer, transport::ChunkTicket send) {
+    peers_[peer].urgent.push_back({send, ++pushed_});
+  }
+  /// It waited for something that has just been received.
+  void push_fresh(int peer, transport::ChunkTicket send) {
+    peers_[peer].fresh.push_back({send, ++pushed_});
+  }
+  [[nodiscard]] std::optional<transport::ChunkTicket> pop(int peer, transport::TakeOrder order);
   /// What pop() would give.
-  [[nodiscard]] std::optional<transport::ChunkTicket> next(int peer) const;
+  [[nodiscard]] std::optional<transport::ChunkTicket> next(int peer,
+                                                           transport::TakeOrder order) const;
   [[nodiscard]] bool has_ready(int peer) const;
 
   /// That peer leaves in good order, in these words; what its flows still hold comes.
@@ -44,16 +53,26 @@ class PeerTable final {
   void drop_ready();
 
  private:
+  struct Ready {
+    transport::ChunkTicket send;
+    std::uint64_t number = 0;  // in the order of all pushes
+  };
   struct Peer {
-    std::deque<transport::ChunkTicket> urgent;
-    std::deque<transport::ChunkTicket> ready;
+    std::deque<Ready> urgent;
+    std::deque<Ready> ready;
+    std::deque<Ready> fresh;
     std::optional<core::Error> left;
     std::optional<core::Error> gone;
     int ended = 0;  // flows
     std::optional<int> expected;
   };
 
+  /// Where pop() takes from; null when nothing is there.
+  template <typename OnePeer>
+  [[nodiscard]] static auto* queue_of(OnePeer& peer, transport::TakeOrder order);
+
   std::unordered_map<int, Peer> peers_;
+  std::uint64_t pushed_ = 0;
 };
 
 }  // namespace fasthorovod::ops

@@ -75,12 +75,19 @@ struct FlowEnd {
   core::Error error;   // what happened, naming the peer
 };
 
+/// Which chunk leaves next.
+enum class TakeOrder : std::uint8_t {
+  kOldest,      // the one that may leave for the longest time: no link runs dry near the end
+  kFreshFirst,  // one of those that waited for what came: the caches still hold it
+};
+
 class ChunkWork {
  public:
   virtual ~ChunkWork() = default;
 
   /// Nothing although has_work(peer) is true: the lane asks again within 1 ms.
-  virtual std::optional<OutgoingChunk> take(int peer) = 0;
+  virtual std::optional<OutgoingChunk> take(int peer, TakeOrder order) = 0;
+  std::optional<OutgoingChunk> take(int peer) { return take(peer, TakeOrder::kOldest); }
   /// Joins chunks to one that was taken and not sent yet, as long as the next one that may leave to
   /// the peer goes on where it ends, and all together have at most so many bytes. They travel and
   /// come as one, under one header.

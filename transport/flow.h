@@ -43,8 +43,10 @@ class Flow final {
   bool ready();
   /// A slow flow near the end of the work, asked when it is ready: the next chunk is another's.
   [[nodiscard]] bool leaves_next_to_others() { return seat_->leaves_next(); }
-  /// As of FlowSeat.
-  std::optional<OutgoingChunk> take() { return seat_->take(); }
+  /// As of FlowSeat. Where nothing but the processors limits, what their caches hold leaves first.
+  std::optional<OutgoingChunk> take() {
+    return seat_->take(unlimited() ? TakeOrder::kFreshFirst : TakeOrder::kOldest);
+  }
   void rest(core::TimePoint now) { seat_->rest(now); }
   /// As of FlowSender: what was started leaves with push().
   void start(const OutgoingChunk& chunk);

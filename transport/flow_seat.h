@@ -29,7 +29,7 @@ class FlowSeat {
   /// Asked when it could take a chunk: the next one is another's. It is asked again soon.
   [[nodiscard]] virtual bool leaves_next() = 0;
   /// As ChunkWork::take(), for this flow.
-  virtual std::optional<OutgoingChunk> take() = 0;
+  virtual std::optional<OutgoingChunk> take(TakeOrder order) = 0;
 
   /// As of GoodputMeter: it takes a chunk; there is no work for the peer.
   virtual void look(core::TimePoint now, std::uint64_t drained, bool dry) = 0;

@@ -25,7 +25,7 @@ class LocalSeat final : public FlowSeat {
   [[nodiscard]] bool in_use() const override { return in_use_; }
   void tell(double rate, core::TimePoint last_busy, std::uint64_t held) override;
   [[nodiscard]] bool leaves_next() override;
-  std::optional<OutgoingChunk> take() override { return work_.take(peer_); }
+  std::optional<OutgoingChunk> take(TakeOrder order) override { return work_.take(peer_, order); }
   void look(core::TimePoint now, std::uint64_t drained, bool dry) override {
     rates_->look(this, now, drained, dry);
   }

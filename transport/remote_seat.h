@@ -22,7 +22,10 @@ class RemoteSeat final : public FlowSeat {
   [[nodiscard]] bool in_use() const override;
   void tell(double rate, core::TimePoint last_busy, std::uint64_t held) override;
   [[nodiscard]] bool leaves_next() override { return work_.leaves_next(peer_, flow_); }
-  std::optional<OutgoingChunk> take() override { return work_.take_for(peer_, flow_); }
+  /// In the rank's order.
+  std::optional<OutgoingChunk> take(TakeOrder /*order*/) override {
+    return work_.take_for(peer_, flow_);
+  }
   void look(core::TimePoint now, std::uint64_t drained, bool dry) override;
   void rest(core::TimePoint /*now*/) override {}  // the rank knows by itself
   void give_up() override;

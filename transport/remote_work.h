@@ -70,7 +70,10 @@ class RemoteWork final : public ChunkWork {
   /// The rank hears of it with whatever is said next.
   void look(const Look& look, std::uint32_t flow);
 
-  std::optional<OutgoingChunk> take(int peer) override { return take_for(peer, kNoFlow); }
+  using ChunkWork::take;
+  std::optional<OutgoingChunk> take(int peer, TakeOrder /*order*/) override {
+    return take_for(peer, kNoFlow);
+  }
   void join_next(int /*peer*/, OutgoingChunk& /*chunk*/, std::uint64_t /*most*/) override {}
   [[nodiscard]] bool has_work(int peer) const override;
   /// What is left is known to the rank only.

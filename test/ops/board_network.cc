@@ -7,6 +7,7 @@
 namespace fasthorovod::ops {
 
 using transport::Arrival;
+using transport::TakeOrder;
 
 namespace {
 
@@ -103,7 +104,8 @@ bool BoardNetwork::write(Flow& flow) {
   Rank& from = rank(flow.from);
   if (!flow.leaving) {
     if (!from.board->has_work(flow.to)) return false;
-    flow.leaving = from.board->take(flow.to);
+    flow.leaving =
+        from.board->take(flow.to, random_() % 2 == 0 ? TakeOrder::kOldest : TakeOrder::kFreshFirst);
     if (!flow.leaving) return false;
     join_at_random(flow);
     flow.leaving->header.payload_bytes = flow.leaving->payload.size();

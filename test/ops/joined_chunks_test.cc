@@ -110,6 +110,23 @@ TEST_F(JoinedChunks, AreOfOneHop) {
   EXPECT_EQ(third->ticket.count, 1U) << "what comes next goes on in memory, but is of hop 1";
 }
 
+TEST_F(JoinedChunks, AreThoseThatFollowTheFirstWhereverTheyWait) {
+  receive(0, 2 * kChunk);
+  const auto oldest = board_.take(1);
+  ASSERT_TRUE(oldest);
+  EXPECT_EQ(oldest->header.transfer, 0U);
+  auto fresh = board_.take(1, transport::TakeOrder::kFreshFirst);
+  ASSERT_TRUE(fresh);
+  EXPECT_EQ(fresh->header.transfer, 3U) << "it waited for what has just come";
+  board_.join_next(1, *fresh, kAll);
+  EXPECT_EQ(fresh->ticket.count, 2U);
+  auto next = board_.take(1);
+  ASSERT_TRUE(next);
+  board_.join_next(1, *next, kAll);
+  EXPECT_EQ(next->header.transfer, 1U);
+  EXPECT_EQ(next->ticket.count, 2U);
+}
+
 TEST_F(JoinedChunks, ComeAsOneAndLetAllGoThatWaited) {
   const auto arrival = board_.arrive(1, header(0, 3 * kChunk));
   ASSERT_TRUE(arrival);

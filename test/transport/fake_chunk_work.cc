@@ -129,7 +129,7 @@ std::vector<FakeChunkWork::Ended> FakeChunkWork::ended() const {
   return ended_;
 }
 
-std::optional<OutgoingChunk> FakeChunkWork::take(int peer) {
+std::optional<OutgoingChunk> FakeChunkWork::take(int peer, TakeOrder /*order*/) {
   before_take_();
   const std::lock_guard lock(mutex_);
   auto& queue = queues_[peer];

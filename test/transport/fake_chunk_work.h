@@ -66,7 +66,8 @@ class FakeChunkWork final : public ChunkWork {
   [[nodiscard]] std::size_t joined_count() const;
   [[nodiscard]] std::vector<Ended> ended() const;
 
-  std::optional<OutgoingChunk> take(int peer) override;
+  using ChunkWork::take;
+  std::optional<OutgoingChunk> take(int peer, TakeOrder order) override;
   void join_next(int peer, OutgoingChunk& chunk, std::uint64_t most) override;
   [[nodiscard]] bool has_work(int peer) const override;
   [[nodiscard]] Backlog backlog(int peer) const override;

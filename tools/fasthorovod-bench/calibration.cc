@@ -225,7 +225,7 @@ core::Result<core::QueueCosts> queue_costs(core::Duration length) {
 /// Has nothing to send.
 class Nothing final : public transport::ChunkWork {
  public:
-  std::optional<transport::OutgoingChunk> take(int /*peer*/) override { return std::nullopt; }
+  std::optional<transport::OutgoingChunk> take(int, transport::TakeOrder) override { return {}; }
   void join_next(int, transport::OutgoingChunk&, std::uint64_t) override {}
   [[nodiscard]] bool has_work(int /*peer*/) const override { return false; }
   [[nodiscard]] transport::Backlog backlog(int /*peer*/) const override { return {}; }

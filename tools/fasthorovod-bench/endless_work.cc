@@ -7,7 +7,8 @@ namespace fasthorovod::tools {
 
 using transport::Arrival;
 
-std::optional<transport::OutgoingChunk> EndlessWork::take(int /*peer*/) {
+std::optional<transport::OutgoingChunk> EndlessWork::take(int /*peer*/,
+                                                          transport::TakeOrder /*order*/) {
   const std::lock_guard lock(mutex_);
   transport::OutgoingChunk chunk;
   chunk.payload = from_.subspan(next(sent_at_), load_.chunk_bytes);

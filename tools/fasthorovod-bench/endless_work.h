@@ -26,7 +26,7 @@ class EndlessWork final : public transport::ChunkWork {
   /// A flow has ended by itself.
   [[nodiscard]] bool broke() const { return broke_.load(); }
 
-  std::optional<transport::OutgoingChunk> take(int peer) override;
+  std::optional<transport::OutgoingChunk> take(int peer, transport::TakeOrder order) override;
   void join_next(int, transport::OutgoingChunk&, std::uint64_t) override {}
   [[nodiscard]] bool has_work(int /*peer*/) const override { return true; }
   [[nodiscard]] transport::Backlog backlog(int /*peer*/) const override { return {}; }
