@@ -97,14 +97,14 @@ TEST_F(Remote, DoesNotBelieveAnAnswerNobodyAskedFor) {
 TEST_F(Remote, GivesAChunkToTheFlowThatItWasAssignedTo) {
   const auto first = seat(0);
   const auto second = seat(1);
-  EXPECT_FALSE(first->take());
+  EXPECT_FALSE(first->take(TakeOrder::kOldest));
   EXPECT_EQ(request().flow, 0U);
-  EXPECT_FALSE(second->take());
+  EXPECT_FALSE(second->take(TakeOrder::kOldest));
   EXPECT_TRUE(silent()) << "one asks at a time";
   assign(0, 7);
   EXPECT_TRUE(second->leaves_next());
   EXPECT_FALSE(first->leaves_next());
-  EXPECT_EQ(first->take()->ticket.operation, 7U);
+  EXPECT_EQ(first->take(TakeOrder::kOldest)->ticket.operation, 7U);
 }
 
 // So a flow that rests ends when its peer has ended it.
@@ -120,38 +120,38 @@ TEST_F(Remote, HasNoWorkWhileAllFlowsRest) {
 TEST_F(Remote, LetsFlowsTakeTurns) {
   const auto first = seat(0);
   const auto second = seat(1);
-  EXPECT_FALSE(first->take());
+  EXPECT_FALSE(first->take(TakeOrder::kOldest));
   assign(0, 7);
-  EXPECT_TRUE(first->take());
-  EXPECT_FALSE(first->take());
+  EXPECT_TRUE(first->take(TakeOrder::kOldest));
+  EXPECT_FALSE(first->take(TakeOrder::kOldest));
   EXPECT_EQ(request().flow, 0U);
   EXPECT_EQ(request().flow, 0U);
-  EXPECT_FALSE(second->take());
+  EXPECT_FALSE(second->take(TakeOrder::kOldest));
   EXPECT_EQ(request().flow, 1U) << "in place of the first, which has had its turn";
-  EXPECT_FALSE(first->take());
+  EXPECT_FALSE(first->take(TakeOrder::kOldest));
   EXPECT_TRUE(silent());
 }
 
 TEST_F(Remote, LetsAnotherFlowAskWhenOneIsToLeaveTheNextChunk) {
   const auto first = seat(0);
   const auto second = seat(1);
-  EXPECT_FALSE(first->take());
+  EXPECT_FALSE(first->take(TakeOrder::kOldest));
   say({.kind = AuxAnswer::Kind::kNothing, .peer = 1});
   EXPECT_FALSE(work_.has_work(1));
   say({.kind = AuxAnswer::Kind::kLeave, .peer = 1, .flow = 0});
   EXPECT_TRUE(work_.has_work(1)) << "so that its lane asks";
   EXPECT_FALSE(second->leaves_next());
-  EXPECT_FALSE(second->take());
+  EXPECT_FALSE(second->take(TakeOrder::kOldest));
   EXPECT_EQ(request().flow, 0U);
   EXPECT_EQ(request().flow, 1U);
 }
 
 TEST_F(Remote, AsksAgainForAFlowThatWasToLeaveAChunk) {
   const auto only = seat(0);
-  EXPECT_FALSE(only->take());
+  EXPECT_FALSE(only->take(TakeOrder::kOldest));
   say({.kind = AuxAnswer::Kind::kLeave, .peer = 1, .flow = 0});
   while (only->leaves_next()) std::this_thread::yield();
-  EXPECT_FALSE(only->take());
+  EXPECT_FALSE(only->take(TakeOrder::kOldest));
   EXPECT_EQ(request().kind, AuxRequest::Kind::kWant);
   EXPECT_EQ(request().kind, AuxRequest::Kind::kWant);
 }
@@ -164,25 +164,25 @@ TEST_F(Remote, FindsAFlowForEachChunkThatWasAssigned) {
   assign(0, 7);
   mailbox_->flows[0].in_use.store(false);
   EXPECT_TRUE(first->in_use());
-  EXPECT_TRUE(first->take());
+  EXPECT_TRUE(first->take(TakeOrder::kOldest));
   EXPECT_FALSE(first->in_use());
   assign(1, 8);
   second.reset();
   EXPECT_EQ(request().kind, AuxRequest::Kind::kGiveUp);
   assign(1, 9);
   EXPECT_TRUE(first->in_use());
-  EXPECT_EQ(first->take()->ticket.operation, 8U);
-  EXPECT_EQ(first->take()->ticket.operation, 9U);
+  EXPECT_EQ(first->take(TakeOrder::kOldest)->ticket.operation, 8U);
+  EXPECT_EQ(first->take(TakeOrder::kOldest)->ticket.operation, 9U);
 }
 
 TEST_F(Remote, LetsAnotherFlowAskWhenTheOneThatAskedHasEnded) {
   auto first = seat(0);
   const auto second = seat(1);
-  EXPECT_FALSE(first->take());
+  EXPECT_FALSE(first->take(TakeOrder::kOldest));
   say({.kind = AuxAnswer::Kind::kNothing, .peer = 1});
   first.reset();
   EXPECT_TRUE(work_.has_work(1));
-  EXPECT_FALSE(second->take());
+  EXPECT_FALSE(second->take(TakeOrder::kOldest));
   EXPECT_EQ(request().kind, AuxRequest::Kind::kWant);
   EXPECT_EQ(request().kind, AuxRequest::Kind::kGiveUp);
   EXPECT_EQ(request().flow, 1U);
@@ -196,7 +196,7 @@ TEST_F(Remote, TellsWhatItsFlowsCarryBeforeWhatItSaysNext) {
   const core::TimePoint now(std::chrono::seconds(9));
   only->look(now, 1000, true);
   EXPECT_TRUE(silent());
-  EXPECT_FALSE(only->take());
+  EXPECT_FALSE(only->take(TakeOrder::kOldest));
   const AuxRequest look = request();
   EXPECT_EQ(look.kind, AuxRequest::Kind::kLook);
   EXPECT_EQ(look.flow, 3U);
