@@ -45,9 +45,11 @@ void AuxDesk::ring() {
   (void)!::write(bell_.get(), &one, sizeof one);
 }
 
-void AuxDesk::post(const AuxAnswer& answer) {
-  if (answers_.write(answer)) ring();
+void AuxDesk::flush() {
+  if (std::exchange(unheard_, false)) ring();
 }
+
+void AuxDesk::post(const AuxAnswer& answer) { unheard_ = answers_.write(answer) || unheard_; }
 
 core::Result<bool> AuxDesk::serve() {
   while (true) {
@@ -58,9 +60,11 @@ core::Result<bool> AuxDesk::serve() {
     if (core::Status status = hear(**request); !status) return std::move(status).error();
   }
   if (requests_.take_starved()) ring();
-  if (answers_.flush()) ring();
+  unheard_ = answers_.flush() || unheard_;
   admit_arrivals();
-  return grant_wants();
+  auto again = grant_wants();
+  flush();
+  return again;
 }
 
 core::Status AuxDesk::hear(const AuxRequest& request) {

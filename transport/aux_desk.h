@@ -56,7 +56,10 @@ class AuxDesk final {
   /// Before sleeping: false when something was asked meanwhile.
   [[nodiscard]] bool arm() { return requests_.arm(); }
 
-  void ask_alive() { post({.kind = AuxAnswer::Kind::kAskAlive}); }
+  void ask_alive() {
+    post({.kind = AuxAnswer::Kind::kAskAlive});
+    flush();
+  }
 
   /// Requests so far, of any kind.
   [[nodiscard]] std::uint64_t heard() const { return heard_; }
@@ -106,6 +109,7 @@ class AuxDesk final {
   void answer(Arrivals::value_type& entry, AuxAnswer::Kind kind, std::span<const std::byte> place);
 
   void post(const AuxAnswer& answer);
+  void flush();
   void ring();
 
   const Arena& arena_;
@@ -119,6 +123,7 @@ class AuxDesk final {
 
   AuxSeats seats_;
 
+  bool unheard_ = false;  // the auxiliary sleeps, and has not been woken for what was said
   std::uint64_t heard_ = 0;
   std::uint32_t last_chunk_ = 0;
   std::vector<Want> wants_;

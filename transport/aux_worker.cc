@@ -113,6 +113,7 @@ void Session::run() {
   }
   lane_->stop();
   lane_->run();  // closes the flows in good order
+  work_.flush();
   work_.publish();
 }
 

@@ -104,6 +104,9 @@ class ChunkWork {
   virtual void received(const ChunkTicket& ticket) = 0;
 
   virtual void flow_ended(int peer, const FlowEnd& end) = 0;
+
+  /// The lane has nothing to do and is about to sleep: what it said has to be heard now.
+  virtual void flush() {}
 };
 
 }  // namespace fasthorovod::transport

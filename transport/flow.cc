@@ -51,6 +51,12 @@ void Flow::start(const OutgoingChunk& chunk) {
   sender_.start(chunk);
 }
 
+// Only where nothing but the processors limits the flow. Elsewhere it is decided when it has room
+// whether it takes another chunk or leaves that to a faster one.
+void Flow::ask_ahead() {
+  if (sender_.unlimited() && sender_.rate().value() == 0) seat_->ask_ahead();
+}
+
 void Flow::push() {
   sender_.push();
   // A flow that failed, and is kept for what it still receives, takes no other's place.

@@ -53,6 +53,8 @@ class Flow final {
   [[nodiscard]] bool takes_more() const { return sender_.takes_more(); }
   [[nodiscard]] bool unlimited() const { return sender_.unlimited(); }
   [[nodiscard]] std::uint64_t joins_up_to() const { return sender_.joins_up_to(); }
+  /// What was started is about to leave: the next chunk may be asked for already.
+  void ask_ahead();
   void push();
   [[nodiscard]] bool drains_at_once() { return sender_.drains_at_once(); }
   /// There is no work for the peer: nothing to wait for.

@@ -30,6 +30,8 @@ class FlowSeat {
   [[nodiscard]] virtual bool leaves_next() = 0;
   /// As ChunkWork::take(), for this flow.
   virtual std::optional<OutgoingChunk> take(TakeOrder order) = 0;
+  /// It will take another chunk once those that it took have left. A hint.
+  virtual void ask_ahead() {}
 
   /// As of GoodputMeter: it takes a chunk; there is no work for the peer.
   virtual void look(core::TimePoint now, std::uint64_t drained, bool dry) = 0;

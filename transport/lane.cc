@@ -228,6 +228,7 @@ void Lane::Impl::start(const Peer& peer, Flow& flow, OutgoingChunk& chunk) {
     if (!more) break;
     start_one(*more);
   }
+  flow.ask_ahead();
   flow.push();
 }
 
@@ -271,6 +272,7 @@ bool Lane::Impl::keep(Peer& peer, Flow& flow, std::vector<FlowEnd>& ends) {
 bool Lane::Impl::serve(int timeout_ms) {
   idle_.store(true);
   if (woken_.load()) timeout_ms = 0;
+  if (timeout_ms != 0) work_.flush();
   const auto events = poller_->wait(timeout_ms);
   idle_.store(false);
   for (const auto& event : events) {

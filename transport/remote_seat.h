@@ -26,6 +26,7 @@ class RemoteSeat final : public FlowSeat {
   std::optional<OutgoingChunk> take(TakeOrder /*order*/) override {
     return work_.take_for(peer_, flow_);
   }
+  void ask_ahead() override { work_.ask_ahead(peer_, flow_); }
   void look(core::TimePoint now, std::uint64_t drained, bool dry) override;
   void rest(core::TimePoint /*now*/) override {}  // the rank knows by itself
   void give_up() override;

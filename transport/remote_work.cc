@@ -37,11 +37,13 @@ void RemoteWork::ring() {
 
 void RemoteWork::post(const AuxRequest& request) {
   publish();
-  bool wakes = false;
-  for (const AuxRequest& look : looks_) wakes = requests_.write(look) || wakes;
+  for (const AuxRequest& look : looks_) unheard_ = requests_.write(look) || unheard_;
   looks_.clear();
-  wakes = requests_.write(request) || wakes;
-  if (wakes) ring();
+  unheard_ = requests_.write(request) || unheard_;
+}
+
+void RemoteWork::flush() {
+  if (std::exchange(unheard_, false)) ring();
 }
 
 core::Result<bool> RemoteWork::hear() {
@@ -205,12 +207,23 @@ std::optional<OutgoingChunk> RemoteWork::take_for(int peer, std::uint32_t flow) 
     state.last = flow;
     return chunk;
   }
-  if (!state.asks || (state.gives_way && state.asks != flow)) {
-    state.asks = flow;
-    state.gives_way = flow == state.last;
-    post({.kind = AuxRequest::Kind::kWant, .peer = peer, .flow = flow});
-  }
+  ask(peer, flow);
   return std::nullopt;
+}
+
+void RemoteWork::ask(int peer, std::uint32_t flow) {
+  Peer& state = peers_[peer];
+  if (state.asks && (!state.gives_way || state.asks == flow)) return;
+  state.asks = flow;
+  state.gives_way = flow == state.last;
+  post({.kind = AuxRequest::Kind::kWant, .peer = peer, .flow = flow});
+}
+
+// So the answer is there, and wakes nobody, when the lane has sent what it has.
+void RemoteWork::ask_ahead(int peer, std::uint32_t flow) {
+  if (peers_[peer].asks || has_chunk(peer, flow)) return;
+  ask(peer, flow);
+  flush();
 }
 
 void RemoteWork::look(const Look& look, std::uint32_t flow) {

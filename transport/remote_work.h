@@ -9,6 +9,7 @@
 //   memory the answer is a staging block to read into, and the rank does the rest.
 //
 // The owner calls hear() before each turn of the lane, and wakes the lane when it returned true.
+// What is said wakes the rank with flush(), before the lane sleeps.
 //
 // Thread: owner (the lane's).
 #pragma once
@@ -57,6 +58,8 @@ class RemoteWork final : public ChunkWork {
   /// It can not send any more. Once.
   void give_up(int peer, std::uint32_t flow);
   std::optional<OutgoingChunk> take_for(int peer, std::uint32_t flow);
+  /// As of FlowSeat. The rank hears of it at once.
+  void ask_ahead(int peer, std::uint32_t flow);
   /// take_for() would return one.
   [[nodiscard]] bool has_chunk(int peer, std::uint32_t flow) const;
   /// As of FlowSeat: others have been assigned what there is, or the rank said so just now.
@@ -84,6 +87,7 @@ class RemoteWork final : public ChunkWork {
               std::span<const std::byte> piece) override;
   void received(const ChunkTicket& ticket) override;
   void flow_ended(int peer, const FlowEnd& end) override;
+  void flush() override;
 
  private:
   struct Assigned {
@@ -117,6 +121,7 @@ class RemoteWork final : public ChunkWork {
   [[nodiscard]] bool may_carry(int peer, const Assigned& assigned, std::uint32_t flow) const;
   core::Status admit(const AuxAnswer& answer);
   [[nodiscard]] core::Result<std::span<std::byte>> place(const AuxAnswer& answer) const;
+  void ask(int peer, std::uint32_t flow);
   void ring();
 
   const Arena& arena_;
@@ -126,6 +131,7 @@ class RemoteWork final : public ChunkWork {
   const AddFunction add_;
   RingWriter<AuxRequest> requests_;
   RingReader<AuxAnswer> answers_;
+  bool unheard_ = false;           // the rank sleeps, and has not been woken for what was said
   std::vector<AuxRequest> looks_;  // not said yet
   std::map<int, Peer> peers_;
   std::map<int, std::vector<std::uint32_t>> flows_;  // by peer: those that can send

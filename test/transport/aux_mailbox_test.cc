@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <memory>
 #include <numeric>
@@ -99,11 +100,10 @@ class Desk : public ::testing::Test {
 
   const Arena arena_ = std::move(Arena::create(kStaging)).value();
   const std::unique_ptr<AuxMailbox> mailbox_ = std::make_unique<AuxMailbox>();
+  const FileDescriptor bell_{::eventfd(0, EFD_NONBLOCK)};
   FakeChunkWork work_;
-  AuxDesk desk_{{arena_, *mailbox_, arena_.bytes()},
-                FileDescriptor(::eventfd(0, EFD_NONBLOCK)),
-                work_,
-                nullptr};
+  AuxDesk desk_{
+      {arena_, *mailbox_, arena_.bytes()}, FileDescriptor(::dup(bell_.get())), work_, nullptr};
   RingWriter<AuxRequest> requests_{mailbox_->requests};
   RingReader<AuxAnswer> answers_{mailbox_->answers};
 };
@@ -152,6 +152,18 @@ TEST_F(Desk, TellsOnceThatThereIsNothingAndAnswersLater) {
   work_.queue(1, 1, 0, 10, Mode::kInto);
   ASSERT_TRUE(serve());
   EXPECT_EQ(answer().kind, AuxAnswer::Kind::kChunk);
+}
+
+TEST_F(Desk, WakesTheAuxiliaryOnceForAllAnswers) {
+  ASSERT_TRUE(answers_.arm());
+  ask({.kind = AuxRequest::Kind::kWant, .peer = 1});
+  ask(arrival(1, 7, 100, Mode::kInto));
+  ASSERT_TRUE(serve());
+  EXPECT_EQ(answer().kind, AuxAnswer::Kind::kInto);
+  EXPECT_EQ(answer().kind, AuxAnswer::Kind::kNothing);
+  std::uint64_t rings = 0;
+  EXPECT_GT(::read(bell_.get(), &rings, sizeof rings), 0);
+  EXPECT_EQ(rings, 1U);
 }
 
 TEST_F(Desk, ParksWhatMayNotStartAndAsksAgain) {

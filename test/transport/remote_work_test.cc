@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <memory>
 #include <thread>
 
+#include "transport/flow.h"
+#include "transport/lane_counters.h"
 #include "transport/remote_seat.h"
 
 namespace fasthorovod::transport {
@@ -32,6 +36,10 @@ class Remote : public ::testing::Test {
     return request && *request ? **request : AuxRequest{};
   }
   bool silent() { return !*requests_.read(); }
+  bool rung() {
+    std::uint64_t count = 0;
+    return ::read(bell_.get(), &count, sizeof count) > 0;
+  }
   std::unique_ptr<RemoteSeat> seat(std::uint32_t flow) {
     mailbox_->flows[flow].in_use.store(true);
     return std::make_unique<RemoteSeat>(1, flow, &mailbox_->flows[flow], work_);
@@ -39,7 +47,8 @@ class Remote : public ::testing::Test {
 
   const Arena arena_ = std::move(Arena::create(Arena::kPage)).value();
   const std::unique_ptr<AuxMailbox> mailbox_ = std::make_unique<AuxMailbox>();
-  RemoteWork work_{arena_, *mailbox_, FileDescriptor(::eventfd(0, EFD_NONBLOCK)),
+  const FileDescriptor bell_{::eventfd(0, EFD_NONBLOCK)};
+  RemoteWork work_{arena_, *mailbox_, FileDescriptor(::dup(bell_.get())),
                    [](std::span<std::byte> to, std::span<const std::byte> piece, std::uint16_t) {
                      for (std::size_t i = 0; i < piece.size(); ++i) {
                        to[i] =
@@ -204,6 +213,49 @@ TEST_F(Remote, TellsWhatItsFlowsCarryBeforeWhatItSaysNext) {
   EXPECT_EQ(look.dry, 1U);
   EXPECT_EQ(look.at, now.time_since_epoch().count());
   EXPECT_EQ(request().kind, AuxRequest::Kind::kWant);
+}
+
+TEST_F(Remote, WakesTheRankOnceForAllThatWasSaid) {
+  ASSERT_TRUE(requests_.arm());
+  EXPECT_FALSE(work_.take(1));
+  EXPECT_TRUE(work_.arrive(2, FrameHeader{.payload_bytes = 8}));
+  EXPECT_FALSE(rung()) << "the lane has more to do";
+  work_.flush();
+  EXPECT_TRUE(rung());
+  work_.flush();
+  EXPECT_FALSE(rung());
+}
+
+TEST_F(Remote, AsksForTheNextChunkBeforeTheFirstHasLeft) {
+  const auto only = seat(0);
+  ASSERT_TRUE(requests_.arm());
+  assign(0, 7);
+  EXPECT_TRUE(only->take(TakeOrder::kOldest));
+  only->ask_ahead();
+  EXPECT_EQ(request().kind, AuxRequest::Kind::kWant);
+  EXPECT_TRUE(rung());
+  only->ask_ahead();
+  EXPECT_FALSE(only->take(TakeOrder::kOldest));
+  EXPECT_TRUE(silent()) << "its request stands";
+  assign(0, 8);
+  only->ask_ahead();
+  EXPECT_TRUE(silent()) << "one ahead is enough";
+  EXPECT_EQ(only->take(TakeOrder::kOldest)->ticket.operation, 8U);
+}
+
+// Which chunks it leaves to others would be decided too early.
+TEST_F(Remote, DoesNotAskAheadForAFlowThatTheNetworkMayLimit) {
+  std::array<int, 2> sockets{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
+  const FileDescriptor other(sockets[1]);
+  LaneCounters counters;
+  Flow flow(1, FileDescriptor(sockets[0]), 64 << 10, work_, counters, seat(0));
+  assign(0, 7);
+  const auto chunk = flow.take();
+  ASSERT_TRUE(chunk);
+  flow.start(*chunk);
+  flow.ask_ahead();
+  EXPECT_TRUE(silent());
 }
 
 }  // namespace
