@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import fault_script
 import pytest
 from fault_job import BENCH, LAUNCHER
-from fault_kinds import CELLS, is_possible
-from fault_script import run_try
+from fault_kinds import CELLS, OverTooEarlyError, is_possible
+from fault_script import MOST_ITERATIONS, run_try
 
 pytestmark = pytest.mark.skipif(
     BENCH is None or LAUNCHER is None, reason="fasthorovod-bench or fasthorovodrun is not built"
@@ -44,3 +45,20 @@ def test_survivors_know_what_happened_and_leave_nothing(cell, tries_of):
         pytest.skip("torch or the package is not installed")
     for attempt in (future.result() for future in tries_of[cell]):
         assert not attempt.problems, attempt
+
+
+def test_a_job_that_is_always_over_too_early_is_given_up(monkeypatch):
+    """With no more iterations than the program takes, which would end it early by itself."""
+    seen = []
+
+    class JobThatIsOver:
+        def __init__(self, plan):
+            seen.append(plan.iterations)
+            raise OverTooEarlyError
+
+    monkeypatch.setitem(fault_script.STARTERS, "launcher", JobThatIsOver)
+    cell = next(each for each in CELLS if (each.starter, each.kind) == ("launcher", "two SIGKILL"))
+    with pytest.raises(RuntimeError, match="over too early"):
+        run_try(cell, 1)
+    assert len(seen) > 1
+    assert max(seen) <= MOST_ITERATIONS
