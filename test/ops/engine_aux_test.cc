@@ -89,11 +89,7 @@ TEST(EngineAux, TellOfTheirFlows) {
   put_auxiliary_on_path();
   run_as_threads(2,
                  [](Engine& engine) {
-                   Floats values(1'000'000, 1.0F);
-                   expect_success(engine.submit(allreduce_of("all", values)));
-                   const LaneReport report = engine.lane_report();
-                   // Nobody leaves, and takes its flows away, before the other has its report.
-                   expect_success(engine.submit(allreduce_of("after", values)));
+                   const LaneReport report = report_of_lanes(engine);
                    EXPECT_EQ(report.plan.auxiliaries, 2);
                    EXPECT_TRUE(report.plan.measures_flows);
                    ASSERT_EQ(report.peers.size(), 1U);

@@ -14,24 +14,6 @@ namespace {
 using core::DataType;
 using core::Reduction;
 
-std::vector<Bytes> inputs_of(const HostCollective& collective, int ranks, bool any_bits = false) {
-  std::mt19937_64 random(7);
-  std::vector<Bytes> inputs;
-  for (int rank = 0; rank < ranks; ++rank) {
-    inputs.push_back(any_bits ? any_values(collective.type, collective.elements, random)
-                              : small_values(collective.type, collective.elements, random));
-  }
-  return inputs;
-}
-
-Bytes expected_of(const HostCollective& collective, const std::vector<Bytes>& inputs) {
-  Bytes result = inputs[0];
-  for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
-    reference_reduce(result, inputs[rank], collective.type, collective.reduction);
-  }
-  return result;
-}
-
 // By the formula in host_ring.h.
 std::uint64_t bytes_by_formula(const HostLayout& layout) {
   if (!layout.crosses()) return 0;

@@ -30,6 +30,24 @@ HostLayout layout_of(const HostCollective& collective, const Hosts& hosts, int p
 
 }  // namespace
 
+std::vector<Bytes> inputs_of(const HostCollective& collective, int ranks, bool any_bits) {
+  std::mt19937_64 random(7);
+  std::vector<Bytes> inputs;
+  for (int rank = 0; rank < ranks; ++rank) {
+    inputs.push_back(any_bits ? any_values(collective.type, collective.elements, random)
+                              : small_values(collective.type, collective.elements, random));
+  }
+  return inputs;
+}
+
+Bytes expected_of(const HostCollective& collective, const std::vector<Bytes>& inputs) {
+  Bytes result = inputs[0];
+  for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
+    reference_reduce(result, inputs[rank], collective.type, collective.reduction);
+  }
+  return result;
+}
+
 HostFlight::HostFlight(const HostCollective& collective, const Hosts& hosts, int position,
                        Bytes input)
     : collective_(collective),

@@ -32,6 +32,11 @@ struct HostCollective {
   bool early = false;
 };
 
+/// Of each rank, the same at every call: small numbers, whose sums are exact, or any bits.
+std::vector<Bytes> inputs_of(const HostCollective& collective, int ranks, bool any_bits = false);
+/// The result on all ranks.
+Bytes expected_of(const HostCollective& collective, const std::vector<Bytes>& inputs);
+
 class HostFlight final {
  public:
   HostFlight(const HostCollective& collective, const Hosts& hosts, int position, Bytes input);

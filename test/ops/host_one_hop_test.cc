@@ -15,24 +15,6 @@ using core::DataType;
 
 constexpr std::uint64_t kMostElements = 256;  // of one piece
 
-std::vector<Bytes> inputs_of(const HostCollective& collective, int ranks, bool any_bits = false) {
-  std::mt19937_64 random(9);
-  std::vector<Bytes> inputs;
-  for (int rank = 0; rank < ranks; ++rank) {
-    inputs.push_back(any_bits ? any_values(collective.type, collective.elements, random)
-                              : small_values(collective.type, collective.elements, random));
-  }
-  return inputs;
-}
-
-Bytes expected_of(const HostCollective& collective, const std::vector<Bytes>& inputs) {
-  Bytes result = inputs[0];
-  for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
-    reference_reduce(result, inputs[rank], collective.type, collective.reduction);
-  }
-  return result;
-}
-
 // By the formula in host_one_hop.h.
 std::uint64_t bytes_by_formula(const HostLayout& layout) {
   std::uint64_t bytes = 0;

@@ -15,6 +15,15 @@ OrderedOperation call(OrderedKind kind, const Floats& input, Floats& output) {
   return operation;
 }
 
+LaneReport report_of_lanes(Engine& engine) {
+  Floats values(1'000'000, 1.0F);
+  expect_success(engine.submit(allreduce_of("all", values)));
+  const LaneReport report = engine.lane_report();
+  // Nobody leaves, and takes its flows away, before the other has its report.
+  expect_success(engine.submit(allreduce_of("after", values)));
+  return report;
+}
+
 Floats& none() {
   thread_local Floats nothing;
   return nothing;

@@ -13,6 +13,9 @@ using Floats = std::vector<float>;
 /// An operation over float32.
 OrderedOperation call(OrderedKind kind, const Floats& input, Floats& output);
 
+/// What the rank says of its lanes after an all-reduce, while no other rank has left.
+LaneReport report_of_lanes(Engine& engine);
+
 /// No output.
 Floats& none();
 

@@ -50,6 +50,15 @@ class Rank final {
   std::vector<std::unique_ptr<LanePlace>> lanes_;
 };
 
+/// The other end of that flow.
+FileDescriptor give_a_chunk_to_its_first_flow(Rank& rank) {
+  auto flow = connected_pair(SocketKind::kTcp);
+  rank.lane(0).add_flow(1, std::move(flow.first));
+  queue_chunks(rank.work, 1, 1);
+  rank.wake();
+  return std::move(flow.second);
+}
+
 class SlowFlow : public testing::TestWithParam<int> {
  protected:
   void join(const std::vector<WireShape>& shapes) {
@@ -125,15 +134,12 @@ TEST_P(SlowFlow, IsLeftOutWhereOthersAreInUse) {
 // The others are not in use until it has ended, and nothing wakes their lanes but that.
 TEST_P(SlowFlow, ThatEndsIsReplacedByOneThatRested) {
   Rank sender(GetParam(), 1);
-  auto used = connected_pair(SocketKind::kTcp);
-  sender.lane(0).add_flow(1, std::move(used.first));
-  queue_chunks(sender.work, 1, 1);
-  sender.wake();
-  ASSERT_EQ(read_up_to(used.second, kChunkBytes + kFrameHeaderBytes).size(),
+  FileDescriptor used = give_a_chunk_to_its_first_flow(sender);
+  ASSERT_EQ(read_up_to(used, kChunkBytes + kFrameHeaderBytes).size(),
             kChunkBytes + kFrameHeaderBytes);
   auto rested = connected_pair(SocketKind::kTcp);
   sender.lane(1).add_flow(1, std::move(rested.first));
-  used.second = FileDescriptor();
+  used = FileDescriptor();
   ASSERT_TRUE(sender.work.wait_ended(1));
   sender.work.queue(1, 2, 0, kChunkBytes, Mode::kInto);
   sender.wake();
@@ -143,11 +149,8 @@ TEST_P(SlowFlow, ThatEndsIsReplacedByOneThatRested) {
 
 TEST_P(SlowFlow, EndsThoughItHasNeverBeenInUse) {
   Rank sender(GetParam(), 1);
-  auto used = connected_pair(SocketKind::kTcp);
-  sender.lane(0).add_flow(1, std::move(used.first));
-  queue_chunks(sender.work, 1, 1);
-  sender.wake();
-  ASSERT_FALSE(read_up_to(used.second, 1).empty());
+  FileDescriptor used = give_a_chunk_to_its_first_flow(sender);
+  ASSERT_FALSE(read_up_to(used, 1).empty());
   auto rested = connected_pair(SocketKind::kTcp);
   sender.lane(1).add_flow(1, std::move(rested.first));
   rested.second = FileDescriptor();
