@@ -75,6 +75,15 @@ bool HostLayout::owns(int stripe) const {
   return stripe % ranks == place;
 }
 
+Shape HostLayout::shape_between_hosts(std::uint64_t chunk_bytes) const {
+  Shape shape;
+  shape.rank = host;
+  shape.size = static_cast<int>(hosts.size());
+  shape.element_bytes = element_bytes;
+  shape.chunk_bytes = chunk_bytes;
+  return shape;
+}
+
 HostLayout lay_out(std::vector<std::vector<int>> hosts, int position, std::uint64_t elements,
                    std::uint64_t element_bytes, std::uint64_t largest_area) {
   HostLayout layout;

@@ -49,6 +49,8 @@ struct HostLayout {
   [[nodiscard]] int owner(int on_host, int stripe) const;
   /// True when this rank does, on its host.
   [[nodiscard]] bool owns(int stripe) const;
+  /// What an algorithm between hosts is given, in which each host is one rank; no elements yet.
+  [[nodiscard]] Shape shape_between_hosts(std::uint64_t chunk_bytes) const;
   /// True when there are other hosts.
   [[nodiscard]] bool crosses() const { return hosts.size() > 1; }
   /// True when all of its ranks reduce all of it, in one stripe.

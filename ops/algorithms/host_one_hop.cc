@@ -8,15 +8,6 @@
 namespace fasthorovod::ops {
 namespace {
 
-Shape between_hosts(const HostLayout& layout, std::uint64_t chunk_bytes) {
-  Shape shape;
-  shape.rank = layout.host;
-  shape.size = static_cast<int>(layout.hosts.size());
-  shape.element_bytes = layout.element_bytes;
-  shape.chunk_bytes = chunk_bytes;
-  return shape;
-}
-
 // A sum replaces what it was made of, so it waits for the own values to leave, too.
 void exchange(Schedule& schedule, const Shape& shape, const HostLayout& layout, int stripe,
               ByteSpan chunk) {
@@ -36,7 +27,7 @@ void exchange(Schedule& schedule, const Shape& shape, const HostLayout& layout, 
 
 Schedule host_one_hop(const HostLayout& layout, std::uint64_t chunk_bytes) {
   assert(layout.pieces <= 1 && "there is scratch for one piece");
-  const Shape shape = between_hosts(layout, chunk_bytes);
+  const Shape shape = layout.shape_between_hosts(chunk_bytes);
   Schedule schedule;
   schedule.pieces = layout.pieces;
   schedule.slots = layout.slots;
@@ -52,7 +43,7 @@ Schedule host_one_hop(const HostLayout& layout, std::uint64_t chunk_bytes) {
 }
 
 std::uint64_t host_one_hop_scratch(const HostLayout& layout) {
-  return layout.crosses() ? scratch_for(between_hosts(layout, 0), {0, layout.piece_bytes}) : 0;
+  return layout.crosses() ? scratch_for(layout.shape_between_hosts(0), {0, layout.piece_bytes}) : 0;
 }
 
 }  // namespace fasthorovod::ops

@@ -31,11 +31,7 @@ void append(Schedule& schedule, Schedule ring, const HostLayout& layout, std::ui
 }  // namespace
 
 Schedule host_ring(const HostLayout& layout, std::uint64_t chunk_bytes) {
-  Shape shape;
-  shape.rank = layout.host;
-  shape.size = static_cast<int>(layout.hosts.size());
-  shape.element_bytes = layout.element_bytes;
-  shape.chunk_bytes = chunk_bytes;
+  Shape shape = layout.shape_between_hosts(chunk_bytes);
   Schedule schedule;
   schedule.pieces = layout.pieces;
   schedule.slots = layout.slots;
