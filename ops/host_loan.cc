@@ -1,5 +1,7 @@
 #include "ops/host_loan.h"
 
+#include "transport/arena.h"
+
 namespace fasthorovod::ops {
 namespace {
 
@@ -20,13 +22,19 @@ bool HostLoan::fits(std::uint64_t bytes, std::uint64_t arena_bytes) const {
   return lies_in(input, bytes, arena_bytes) && lies_in(output, bytes, arena_bytes);
 }
 
+ByteSpan HostLoan::pages(std::uint64_t bytes) const {
+  constexpr std::uint64_t kPage = transport::Arena::kPage;
+  if (!lends_output()) return {};
+  const std::uint64_t first = (output + kPage - 1) / kPage * kPage;
+  const std::uint64_t end = (output + bytes) / kPage * kPage;
+  return end > first ? ByteSpan{first - output, end - first} : ByteSpan{};
+}
+
 HostLoan loan_of(const HostOperation& operation, std::span<const std::byte> arena) {
   HostLoan loan;
   if (operation.layout.is_small()) return loan;
   loan.input = offset_in(arena, operation.input);
-  if (!operation.layout.crosses() && operation.output_leaves_caches()) {
-    loan.output = offset_in(arena, operation.output);
-  }
+  if (!operation.layout.crosses()) loan.output = offset_in(arena, operation.output);
   return loan;
 }
 

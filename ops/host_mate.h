@@ -49,14 +49,20 @@ class HostMate final {
   [[nodiscard]] const std::byte* area() const { return seat_.arena.data() + sighting_.area; }
   /// What it lends, and where: null when it lends no such thing. Only while it is here.
   [[nodiscard]] const std::byte* input() const { return lent(sighting_.loan.input); }
-  [[nodiscard]] const std::byte* output() const { return lent(sighting_.loan.output); }
+  [[nodiscard]] std::byte* output() const { return lent(sighting_.loan.output); }
+  /// Of the output that it lends, what its mates write.
+  [[nodiscard]] ByteSpan output_pages(std::uint64_t bytes) const {
+    return sighting_.loan.pages(bytes);
+  }
   /// False: what was read of its loan before this call may have been something else.
   [[nodiscard]] bool still_lends() const noexcept;
+  /// Whether it is writing to outputs that it was lent: whichever it was last seen to do.
+  [[nodiscard]] bool writes() const { return sighting_.entry != nullptr && sighting_.writes(); }
 
  private:
   [[nodiscard]] std::optional<HostSighting> find(const HostKey& key);
   [[nodiscard]] State first_state(std::uint32_t fingerprint, const HostLayout& layout) const;
-  [[nodiscard]] const std::byte* lent(std::uint64_t offset) const {
+  [[nodiscard]] std::byte* lent(std::uint64_t offset) const {
     return offset == HostLoan::kNothing ? nullptr : seat_.arena.data() + offset;
   }
 

@@ -17,9 +17,8 @@
 namespace fasthorovod::ops {
 
 /// With so many bytes of output on a host, of all its ranks, they leave the caches from one
-/// operation to the next. Below, a rank does not lend its output (host_loan.h): its stores to lines
-/// that mates have read would cost more than the copy into the area.
-inline constexpr std::uint64_t kLeastLentOutput = std::uint64_t{64} << 20;
+/// operation to the next.
+inline constexpr std::uint64_t kLeastBeyondCaches = std::uint64_t{64} << 20;
 
 /// What small operations of a kind have in common: of one group, which says who its members are,
 /// and so the layout, too. With these they have the same description.
@@ -53,12 +52,12 @@ struct HostOperation {
   core::DataType type = core::DataType::kUint8;
   core::Reduction reduction = core::Reduction::kSum;  // an average adds; scaling is the caller's
   std::span<std::byte> area;                          // HostTeam::reserve(layout.area_bytes())
-  std::uint64_t least_lent_output = kLeastLentOutput;
+  std::uint64_t least_beyond_caches = kLeastBeyondCaches;
   std::function<void(core::Status)> done;  // exactly once, on the team's thread; must be quick
 
   [[nodiscard]] bool output_leaves_caches() const {
     return layout.bytes * layout.hosts[static_cast<std::size_t>(layout.host)].size() >=
-           least_lent_output;
+           least_beyond_caches;
   }
   [[nodiscard]] HostKind kind() const { return {group, layout.bytes, type, reduction}; }
 };

@@ -8,6 +8,7 @@
 #include "ops/copy_past_caches.h"
 #include "ops/host_stripes.h"
 #include "ops/reduce.h"
+#include "transport/private_pages.h"
 
 namespace fasthorovod::ops {
 
@@ -16,6 +17,18 @@ namespace {
 // Of two ranks, either copies out half of its output, to lines that the other one has just read and
 // that are still in caches. More ranks find fewer of them there.
 constexpr std::size_t kLeastRanksPastCaches = 3;
+
+// Of a result, in whole elements: few enough bytes that they, and the lines they go to, are still
+// in the nearest caches when they are handed out; a quarter or four times as many are slower.
+constexpr std::size_t kHandedOutAtOnce = 16384;
+
+bool lends_output(const HostMate* mate) { return mate->output() != nullptr; }
+
+ByteSpan common(ByteSpan a, ByteSpan b) {
+  const std::uint64_t first = std::max(a.offset, b.offset);
+  const std::uint64_t end = std::min(a.offset + a.bytes, b.offset + b.bytes);
+  return end > first ? ByteSpan{first, end - first} : ByteSpan{b.offset, 0};
+}
 
 }  // namespace
 
@@ -40,6 +53,7 @@ HostRunner::HostRunner(HostOperation operation, HostTable& table, std::uint64_t 
       sources_(seats.size()) {
   assert(entry_ != nullptr && "an area comes with an entry");
   mates_.reserve(seats.size());
+  lenders_.reserve(seats.size());
   for (const HostSeat& seat : seats) mates_.emplace_back(seat);
   for (std::size_t place = 0; place < mates_.size(); ++place) {
     if (static_cast<int>(place) != operation_.layout.place) others_.push_back(&mates_[place]);
@@ -58,38 +72,60 @@ void HostRunner::begin_next(const HostCall& call) {
   sum_.restart();
   out_.restart();
   final_pieces_ = 0;
-  introduced_ = all_here_ = ended_ = false;
+  introduced_ = all_here_ = all_lend_ = ended_ = false;
 }
 
 void HostRunner::look(HostNews& news) {
-  // A failure is published before the mates are looked at: see releasable().
-  if (failure_ && !ended_) {
-    HostTable::fail(*entry_);
-    end(*failure_, news);
-  }
+  // A failure is published before the mates are looked at: see releasable() and host_loan.h.
+  if (failure_ && !ended_) HostTable::fail(*entry_);
   if (!introduced_) {
     introduced_ = true;
     // Else they hear of it when it has copied in: before that nobody can do anything with it.
     if (operation_.layout.pieces == 0) ring(news);
   }
   look_at_mates(news);
+  if (failure_ && !ended_ && !is_written()) end(*failure_, news);
   while (settle(news)) {
   }
 }
 
+void HostRunner::give_up(const core::Error& error, HostNews& news) {
+  fail(error);
+  look(news);
+  if (ended_) return;
+  take_output_back();
+  end(*failure_, news);
+}
+
+bool HostRunner::is_written() const {
+  return loan_.lends_output() &&
+         std::ranges::any_of(others_, [](const HostMate* mate) { return mate->writes(); });
+}
+
+void HostRunner::take_output_back() {
+  const auto [offset, bytes] = loan_.pages(operation_.layout.bytes);
+  const core::Status taken = transport::make_private(operation_.output.subspan(offset, bytes));
+  if (!taken)
+    failure_->message += "; a rank may still write to the result: " + taken.error().message;
+}
+
 void HostRunner::look_at_mates(HostNews& news) {
   bool all_here = true;
+  const bool goes_on = !ended_ && !failure_;
   for (HostMate* mate : others_) {
     const HostMate::State before = mate->state();
     const HostMate::State now = mate->look(key(), operation_.fingerprint, operation_.layout);
-    if (now == HostMate::State::kOther && now != before && !ended_) {
+    if (now == HostMate::State::kOther && now != before && goes_on) {
       news.disagreements.push_back({operation_.group, operation_.sequence, mate->rank(),
                                     operation_.description, mate->description()});
     }
     if (now != HostMate::State::kHere && now != HostMate::State::kGone) all_here = false;
   }
-  if (ended_ || all_here_ || !all_here) return;
+  if (!goes_on || all_here_ || !all_here) return;
   all_here_ = true;
+  all_lend_ = loan_.lends_all() && std::ranges::all_of(others_, [](const HostMate* mate) {
+                return mate->input() != nullptr && mate->output() != nullptr;
+              });
   if (operation_.layout.crosses()) {
     news.gates.push_back({operation_.group, operation_.sequence, 0});
   }
@@ -104,7 +140,7 @@ void HostRunner::end(core::Status status, HostNews& news) {
 
 // Publishes one thing that has become true; false when there is none.
 bool HostRunner::settle(HostNews& news) {
-  if (ended_) return false;
+  if (ended_ || failure_) return false;
   if (!in_.over() && in_.piece_is_through() && may_copy_in()) {
     publish(&HostSlot::in, in_.piece(), news);
     in_.go_on();
@@ -201,8 +237,15 @@ void HostRunner::copy_out(const HostBlock& block, std::uint64_t in_buffer,
     from = mate.output() != nullptr ? mate.output() + in_buffer : mate.area() + in_area;
   }
   std::byte* const to = operation_.output.data() + in_buffer;
-  if (past_caches_) return copy_past_caches(to, from, block.bytes);
-  std::memcpy(to, from, block.bytes);
+  const auto copy = [&](std::uint64_t first, std::uint64_t end) {
+    if (past_caches_) return copy_past_caches(to + first, from + first, end - first);
+    std::memcpy(to + first, from + first, end - first);
+  };
+  // What the owner has written there itself is left out.
+  const ByteSpan written = common(loan_.pages(operation_.layout.bytes), {in_buffer, block.bytes});
+  const std::uint64_t first = written.offset - in_buffer;
+  copy(0, first);
+  copy(first + written.bytes, block.bytes);
 }
 
 const std::byte* HostRunner::source(std::size_t place, std::uint64_t in_buffer,
@@ -221,17 +264,53 @@ void HostRunner::reduce(const HostBlock& block, std::uint64_t in_buffer,
   std::byte* const in_own_area = operation_.area.data() + in_area;
   std::byte* const result =
       operation_.layout.crosses() ? in_own_area : operation_.output.data() + in_buffer;
-  reduce_many(result, sources_, block.bytes / operation_.layout.element_bytes, operation_.type,
-              operation_.reduction);
+  if (std::ranges::any_of(others_, lends_output)) {
+    reduce_and_hand_out(in_buffer, {result, block.bytes});
+  } else {
+    reduce_part({result, block.bytes});
+  }
   // Not in one pass: stores to lines that a mate has read wait for it one by one, a copy's do not.
   if (mates_read_area()) std::memcpy(in_own_area, result, block.bytes);
 }
 
-// Whether nothing that the step read was the caller's of a mate again meanwhile.
-bool HostRunner::read_in_time(const HostStep& step) const {
+// The sources move on behind it.
+void HostRunner::reduce_part(std::span<std::byte> result) noexcept {
+  reduce_many(result.data(), sources_, result.size() / operation_.layout.element_bytes,
+              operation_.type, operation_.reduction);
+  for (const std::byte*& source : sources_) source += result.size();
+}
+
+// To the outputs that mates lend. It says that it writes, and looks only then who still lends: that
+// is the promise of host_loan.h.
+void HostRunner::reduce_and_hand_out(std::uint64_t in_buffer,
+                                     std::span<std::byte> result) noexcept {
+  entry_->writes.store(1);
+  lenders_.clear();
+  for (const HostMate* mate : others_) {
+    if (lends_output(mate) && mate->still_lends()) lenders_.push_back(mate);
+  }
+  for (std::size_t done = 0; done < result.size();) {
+    const auto part = result.subspan(done, std::min(kHandedOutAtOnce, result.size() - done));
+    reduce_part(part);
+    for (const HostMate* mate : lenders_) hand_out(in_buffer + done, part, *mate);
+    done += part.size();
+  }
+  entry_->writes.store(0);
+}
+
+void HostRunner::hand_out(std::uint64_t in_buffer, std::span<const std::byte> result,
+                          const HostMate& mate) const noexcept {
+  const auto [offset, bytes] =
+      common(mate.output_pages(operation_.layout.bytes), {in_buffer, result.size()});
+  if (bytes == 0) return;
+  std::memcpy(mate.output() + offset, result.data() + (offset - in_buffer), bytes);
+}
+
+// Whether nothing that the step used was the caller's of a mate again meanwhile.
+bool HostRunner::used_in_time(const HostStep& step) const {
   if (step.kind == HostStep::Kind::kReduce) {
     return std::ranges::all_of(others_, [](const HostMate* mate) {
-      return mate->input() == nullptr || mate->still_lends();
+      return (mate->input() == nullptr && mate->output() == nullptr) || mate->still_lends();
     });
   }
   if (step.kind == HostStep::Kind::kCopyIn) return true;
@@ -241,9 +320,9 @@ bool HostRunner::read_in_time(const HostStep& step) const {
 }
 
 void HostRunner::ran(const HostStep& step, HostNews& news) {
-  if (!read_in_time(step)) {
+  if (!used_in_time(step)) {
     spoiled_ = true;
-    return;
+    return ring(news);  // the lender may wait until nobody writes
   }
   switch (step.kind) {
     case HostStep::Kind::kCopyIn:
@@ -268,10 +347,11 @@ void HostRunner::fail(const core::Error& error) {
   if (!failure_) failure_ = error;
 }
 
-// A slot is free when everybody is through with the piece it held.
+// A slot is free when everybody is through with the piece it held; where all lend all, nothing lies
+// in slots.
 bool HostRunner::may_copy_in() const {
   const std::uint32_t slots = operation_.layout.slots;
-  if (in_.piece() < slots) return true;
+  if (in_.piece() < slots || all_lend_) return true;
   const std::uint32_t held = in_.piece() - slots;
   return sum_.piece() > held && out_.piece() > held && all_reached(&HostSlot::summed, held) &&
          all_reached(&HostSlot::copied, held);
@@ -334,6 +414,7 @@ bool HostRunner::is_through(const HostMate& mate) const {
 // Who has not begun holds up all others, and who has not copied in holds up their sums.
 std::vector<int> HostRunner::awaited() const {
   if (ended_) return {};
+  if (failure_) return ranks_of([](const HostMate& mate) { return mate.writes(); });
   std::vector<int> ranks = ranks_of([](const HostMate& mate) {
     return mate.state() != HostMate::State::kHere && mate.state() != HostMate::State::kGone;
   });
@@ -371,7 +452,7 @@ bool HostRunner::owes(const HostMate& mate) const {
   if (out_.over() && loan_.lends_output() && out_.piece() > 0) {
     return !mate.reached(&HostSlot::copied, out_.piece() - 1, slots);
   }
-  if (in_.over() || in_.piece() < slots) return false;
+  if (may_copy_in() || in_.over()) return false;
   const std::uint32_t held = in_.piece() - slots;
   return !mate.reached(&HostSlot::summed, held, slots) ||
          !mate.reached(&HostSlot::copied, held, slots);

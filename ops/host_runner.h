@@ -12,10 +12,11 @@
 // it, in place in the area, and a piece is out when they are through with it; then the rank's own
 // stripes are copied out, too. A slot is used again when all have summed and copied what it held.
 //
-// What lies in the arena of its rank is not copied first (host_loan.h). An input that a rank lends
-// is reduced from where it is; of an output that it lends, its own stripes are copied out from
-// there. The pieces keep the same pace. A rank whose output is lent ends when all have copied the
-// last one.
+// What lies in the arena of its rank is not copied there first (host_loan.h). An input that a rank
+// lends is reduced from where it is; to an output that it lends, the owners of stripes write what
+// they have reduced, and others copy its own stripes out from there. The pieces keep the same pace.
+// A rank whose output is lent ends when all have copied the last one; if it fails, when nobody
+// writes to it.
 //
 // A small operation on one host (host_stripes.h) is one meeting instead of two: each rank copies in
 // all, and reduces all of it once the others have, straight into its output. Of one that is one
@@ -112,8 +113,11 @@ class HostRunner final {
     operation_.title = std::move(title);
     operation_.done = std::move(done);
   }
-  /// The operation ends with `error` at the next look(), unless it has ended before.
+  /// The operation ends with `error` at the next look() that finds no mate writing to its output,
+  /// unless it has ended before.
   void fail(const core::Error& error);
+  /// Ends it now, as the world has ended: takes the output back from who still writes to it.
+  void give_up(const core::Error& error, HostNews& news);
 
   [[nodiscard]] const HostOperation& operation() const { return operation_; }
   [[nodiscard]] HostKey key() const { return {operation_.group, operation_.sequence}; }
@@ -134,7 +138,6 @@ class HostRunner final {
   using Counter = std::atomic<std::uint32_t> HostSlot::*;
 
   void look_at_mates(HostNews& news);
-  void settle_sums(HostNews& news);
   void end(core::Status status, HostNews& news);
   bool settle(HostNews& news);
   void publish(Counter counter, std::uint32_t piece, HostNews& news);
@@ -153,11 +156,17 @@ class HostRunner final {
   [[nodiscard]] const HostMate& mate_of(int stripe) const;
   [[nodiscard]] bool mates_read_area() const;
   [[nodiscard]] bool may_end() const;
-  [[nodiscard]] bool read_in_time(const HostStep& step) const;
+  [[nodiscard]] bool used_in_time(const HostStep& step) const;
+  [[nodiscard]] bool is_written() const;
+  void take_output_back();
   [[nodiscard]] const std::byte* source(std::size_t place, std::uint64_t in_buffer,
                                         std::uint64_t in_area) const;
   void copy_out(const HostBlock& block, std::uint64_t in_buffer, std::uint64_t in_area) noexcept;
   void reduce(const HostBlock& block, std::uint64_t in_buffer, std::uint64_t in_area) noexcept;
+  void reduce_part(std::span<std::byte> result) noexcept;
+  void reduce_and_hand_out(std::uint64_t in_buffer, std::span<std::byte> result) noexcept;
+  void hand_out(std::uint64_t in_buffer, std::span<const std::byte> result,
+                const HostMate& mate) const noexcept;
 
   HostOperation operation_;  // without `done` once it has ended
   HostTable& table_;
@@ -174,10 +183,12 @@ class HostRunner final {
   std::uint32_t final_pieces_ = 0;         // whose own stripes are out
   std::vector<bool> transferred_;          // by piece
   std::vector<const std::byte*> sources_;  // of a reduction, by place
+  std::vector<const HostMate*> lenders_;   // of outputs, in a reduction
   bool introduced_ = false;
   bool transfers_ended_ = false;
   bool all_here_ = false;
-  bool spoiled_ = false;  // a mate failed while its loan was read: this can only fail, too
+  bool all_lend_ = false;  // input and output, and are here
+  bool spoiled_ = false;   // a mate failed while its loan was used: this can only fail, too
   std::optional<core::Error> failure_;
   bool ended_ = false;
   core::Status outcome_;

@@ -38,6 +38,8 @@ HostSighting::Now HostSighting::now() const {
   return phase_of(state) == HostEntry::kFailed ? Now::kFailed : Now::kRunning;
 }
 
+bool HostSighting::writes() const { return entry->writes.load() != 0 && now() == Now::kRunning; }
+
 std::string HostSighting::description() const {
   std::array<std::uint64_t, HostEntry::kDescription / 8> words{};
   std::ranges::transform(entry->description, words.begin(),
@@ -88,6 +90,7 @@ void HostTable::show(HostEntry& entry, const HostKey& key, std::uint32_t fingerp
     slot.out.store(0, kRelease);
     slot.copied.store(0, kRelease);
   }
+  entry.writes.store(0, kRelease);
   entry.sequence.store(key.sequence, kRelease);
   entry.group.store(key.group, kRelease);
   entry.fingerprint.store(fingerprint, kRelease);

@@ -55,6 +55,7 @@ struct alignas(64) HostEntry {
   std::atomic<std::uint64_t> area{0};   // offset in the arena
   std::atomic<std::uint64_t> input{0};  // as in HostLoan
   std::atomic<std::uint64_t> output{0};
+  std::atomic<std::uint32_t> writes{0};  // 1 while this rank writes to outputs that mates lend
   std::array<std::atomic<std::uint64_t>, kDescription / 8> description{};  // zeros fill it up
 
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -81,6 +82,8 @@ struct HostSighting {
 
   enum class Now { kRunning, kFailed, kGone };
   [[nodiscard]] Now now() const;
+  /// Whether that rank is writing to outputs lent for the operation.
+  [[nodiscard]] bool writes() const;
   [[nodiscard]] std::string description() const;
 };
 
@@ -99,7 +102,8 @@ class HostTable final {
   /// Publishes another operation in an entry of which no mate needs anything any more. The rest of
   /// the entry stays: area, description and loan.
   void publish_next(HostEntry& entry, const HostKey& key, std::uint32_t fingerprint);
-  /// Says that this rank touches nobody's area for that operation any more.
+  /// Says that this rank touches nobody's memory for that operation any more, and that mates are to
+  /// begin no more writing to its own: see host_loan.h.
   static void fail(HostEntry& entry);
   /// Takes an entry back.
   void retire(HostEntry& entry);

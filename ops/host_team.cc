@@ -195,8 +195,7 @@ void HostTeam::Impl::park(std::unique_lock<std::mutex>& lock) {
 void HostTeam::Impl::end_all(std::unique_lock<std::mutex>& lock) {
   HostNews news;
   for (HostRunner& runner : runners_) {
-    runner.fail(*over_);
-    runner.look(news);
+    runner.give_up(*over_, news);
   }
   lock.unlock();
   tell(news, false);

@@ -105,8 +105,7 @@ void HostTeam::Impl::hand_over(std::string title, std::function<void(core::Statu
     HostRunner& runner = driven_.front();
     runner.tell_end(std::move(title), std::move(done));
     if (over_) {
-      runner.fail(*over_);
-      runner.look(news);
+      runner.give_up(*over_, news);
       spent_.splice(spent_.end(), driven_);
       called_.notify_all();
     } else {

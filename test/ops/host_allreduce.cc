@@ -100,7 +100,7 @@ HostOperation HostAllreduce::operation(int position, std::span<std::byte> area) 
   operation.type = spec_.type;
   operation.reduction = spec_.reduction;
   operation.area = area;
-  if (spec_.lends_any_output) operation.least_lent_output = 0;
+  if (spec_.beyond_caches) operation.least_beyond_caches = 0;
   return operation;
 }
 

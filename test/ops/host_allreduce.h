@@ -25,8 +25,8 @@ struct HostAllreduceSpec {
   core::DataType type = core::DataType::kFloat32;
   core::Reduction reduction = core::Reduction::kSum;
   bool in_place = false;
-  std::vector<Lent> lent{};      // by position; empty: none. In place: either is both
-  bool lends_any_output = true;  // also those that may stay in caches
+  std::vector<Lent> lent{};   // by position; empty: none. In place: either is both
+  bool beyond_caches = true;  // as of large outputs, whatever their size
   std::uint32_t group = 1;
   std::uint64_t sequence = 1;
   bool any_bits = true;  // false: small values, whose sums are exact in any order

@@ -21,7 +21,6 @@ HostOperation operation_of(std::uint64_t bytes, int hosts) {
   operation.layout = lay_out(
       hosts == 1 ? std::vector<std::vector<int>>{{0, 1}} : std::vector<std::vector<int>>{{0}, {1}},
       0, bytes, 1, 1U << 20);
-  operation.least_lent_output = 0;
   return operation;
 }
 
@@ -40,17 +39,6 @@ TEST(HostLoan, IsWhatLiesInTheArena) {
   EXPECT_FALSE(loan_of(operation, std::span(arena).first(3 * kBytes - 1)).lends_output());
 }
 
-TEST(HostLoan, LeavesOutAnOutputThatMayStayInCaches) {
-  std::vector<std::byte> arena(kBytes);
-  HostOperation operation = operation_of(kBytes, 1);
-  operation.input = operation.output = arena;
-  operation.least_lent_output = 2 * kBytes;  // of both ranks
-  EXPECT_TRUE(loan_of(operation, arena).lends_output());
-  operation.least_lent_output = 2 * kBytes + 1;
-  EXPECT_TRUE(loan_of(operation, arena).lends_input());
-  EXPECT_FALSE(loan_of(operation, arena).lends_output());
-}
-
 TEST(HostLoan, LeavesOutWhatMatesCouldNotReadInTime) {
   std::vector<std::byte> arena(kBytes);
   HostOperation small = operation_of(kSmallBytes, 1);
@@ -61,6 +49,18 @@ TEST(HostLoan, LeavesOutWhatMatesCouldNotReadInTime) {
   wide.input = wide.output = arena;
   EXPECT_TRUE(loan_of(wide, arena).lends_input());
   EXPECT_FALSE(loan_of(wide, arena).lends_output());
+}
+
+TEST(HostLoan, KnowsTheWholePagesOfAnOutput) {
+  constexpr std::uint64_t kPage = Arena::kPage;
+  const auto pages = [](std::uint64_t offset, std::uint64_t bytes) {
+    return HostLoan{.output = offset}.pages(bytes);
+  };
+  EXPECT_EQ(pages(2 * kPage, 3 * kPage), (ByteSpan{0, 3 * kPage}));
+  EXPECT_EQ(pages(2 * kPage + 1, 3 * kPage), (ByteSpan{kPage - 1, 2 * kPage}));
+  EXPECT_EQ(pages(2 * kPage, 3 * kPage - 1), (ByteSpan{0, 2 * kPage}));
+  EXPECT_EQ(pages(1, 2 * kPage - 2), ByteSpan{});
+  EXPECT_EQ(HostLoan{.input = 0}.pages(kPage), ByteSpan{});
 }
 
 TEST(HostLoan, OfAMateMustLieInTheMatesArena) {

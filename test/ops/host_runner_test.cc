@@ -1,6 +1,7 @@
 #include "ops/host_runner.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <deque>
@@ -215,7 +216,7 @@ TEST(HostRunner, ReducesTheSameWhereverBuffersLie) {
                  .type = type,
                  .in_place = random() % 2 == 0,
                  .lent = any_lent(count_ranks(hosts), random),
-                 .lends_any_output = seed % 4 != 0,
+                 .beyond_caches = seed % 4 != 0,
                  .seed = seed,
                  .largest_area = 4096 + random() % 32'768});
       ++seed;
@@ -265,6 +266,115 @@ TEST(HostRunner, DoesNotTrustWhatItReadOfAMateThatFailedMeanwhile) {
   ASSERT_EQ(ranks.side(0).outcomes.size(), 1U);
   EXPECT_FALSE(ranks.side(0).outcomes[0]);
   EXPECT_TRUE(reader.releasable());
+}
+
+/// Two ranks that lend all, of which rank 0 can reduce next.
+class LentOutput : public testing::Test {
+ protected:
+  LentOutput() {
+    ranks_.begin(0);
+    ranks_.begin(1);
+    HostNews news;
+    lender().look(news);
+    writer().look(news);
+    step_ = writer().next();
+  }
+
+  void SetUp() override {
+    ASSERT_TRUE(step_);
+    ASSERT_EQ(step_->kind, HostStep::Kind::kReduce);
+  }
+
+  HostRunner& writer() { return *ranks_.side(0).runner; }
+  HostRunner& lender() { return *ranks_.side(1).runner; }
+  const std::vector<Status>& outcomes() { return ranks_.side(1).outcomes; }
+  std::span<std::byte> memory() { return ranks_.side(1).lent(); }
+  transport::Arena other_mapping() {
+    const int descriptor = ::dup(ranks_.side(1).arena.fd());
+    return *transport::Arena::open(transport::FileDescriptor(descriptor));
+  }
+
+  /// What mates write of the lender's output.
+  std::span<std::byte> pages() {
+    const std::span<std::byte> output = lender().operation().output;
+    const std::span<std::byte> arena = ranks_.side(1).arena.bytes();
+    const auto offset = static_cast<std::uint64_t>(output.data() - arena.data());
+    const ByteSpan pages = HostLoan{.output = offset}.pages(output.size());
+    return output.subspan(pages.offset, pages.bytes);
+  }
+
+  /// As if rank 0 had been stopped amid a step.
+  void set_writes(std::uint32_t writes) {
+    const auto sighting = ranks_.side(0).table.find(writer().key());
+    const_cast<HostEntry*>(sighting->entry)->writes.store(writes);
+  }
+
+  Simulation ranks_{{.hosts = {{0, 1}}, .elements = 50'000, .lent = {{true, true}, {true, true}}}};
+  std::optional<HostStep> step_;
+};
+
+bool all_are(std::span<const std::byte> bytes, std::byte value) {
+  return std::ranges::all_of(bytes, [value](std::byte byte) { return byte == value; });
+}
+
+TEST_F(LentOutput, IsWrittenByTheOwnerOfAStripe) {
+  const ByteSpan stripe = ranks_.layout(0).stripe(step_->block.piece, step_->block.stripe);
+  const auto part = [&](HostRunner& runner) {
+    // Whole pages in any case.
+    return runner.operation().output.subspan(stripe.offset + 4096, stripe.bytes - 8192);
+  };
+  std::ranges::fill(part(lender()), std::byte{0x5a});
+  writer().run(*step_);
+  EXPECT_FALSE(all_are(part(writer()), std::byte{0x5a}));
+  EXPECT_TRUE(std::ranges::equal(part(lender()), part(writer())));
+}
+
+TEST_F(LentOutput, IsNotWrittenOnceItsRankHasFailed) {
+  lender().fail({ErrorCode::kTimedOut, "late", 0});
+  ranks_.turn(1);
+  ASSERT_EQ(outcomes().size(), 1U);
+  std::ranges::fill(memory(), std::byte{0x5a});
+  writer().run(*step_);
+  EXPECT_TRUE(all_are(memory(), std::byte{0x5a}));
+  HostNews news;
+  writer().ran(*step_, news);
+  EXPECT_FALSE(writer().next());
+  EXPECT_EQ(news.bells.size(), 1U);  // the lender may have waited for the end of this step
+}
+
+TEST_F(LentOutput, IsNotHandedBackWhileAMateWritesToIt) {
+  set_writes(1);
+  lender().fail({ErrorCode::kTimedOut, "late", 0});
+  for (int round = 0; round < 3; ++round) ranks_.turn(1);
+  EXPECT_TRUE(outcomes().empty());
+  EXPECT_EQ(lender().awaited(), std::vector<int>{0});
+  EXPECT_FALSE(lender().next());
+  set_writes(0);
+  ranks_.turn(1);
+  ASSERT_EQ(outcomes().size(), 1U);
+  EXPECT_EQ(outcomes()[0].error().message, "late");
+}
+
+TEST_F(LentOutput, IsTakenFromWhoStillWritesToItWhenTheWorldEnds) {
+  const transport::Arena other = other_mapping();
+  set_writes(1);
+  HostNews news;
+  lender().give_up({ErrorCode::kPeerLost, "gone", 0}, news);
+  ASSERT_EQ(news.ends.size(), 1U);
+  EXPECT_EQ(news.ends[0].status.error().message, "gone");
+  ASSERT_GT(pages().size(), 40U * 4096);
+  std::ranges::fill(pages(), std::byte{1});
+  std::ranges::fill(other.bytes().subspan(HostTable::bytes()), std::byte{2});
+  EXPECT_TRUE(all_are(pages(), std::byte{1}));
+}
+
+TEST_F(LentOutput, StaysSharedWhenNobodyWritesToItAsTheWorldEnds) {
+  const transport::Arena other = other_mapping();
+  HostNews news;
+  lender().give_up({ErrorCode::kPeerLost, "gone", 0}, news);
+  ASSERT_EQ(news.ends.size(), 1U);
+  std::ranges::fill(other.bytes().subspan(HostTable::bytes()), std::byte{2});
+  EXPECT_TRUE(all_are(pages(), std::byte{2}));
 }
 
 TEST(HostRunner, KeepsAnOutputThatMatesStillReadUntilTheyHaveCopiedIt) {

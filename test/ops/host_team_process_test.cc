@@ -148,7 +148,11 @@ TEST(HostTeamProcesses, SurvivorsOfAKilledMateFailAndStop) {
     }
     char byte = 0;
     EXPECT_EQ(::read(pipe[0], &byte, 1), 0);  // ends when the parent closes its side
-    if (member.world.rank == 0) member.team->fail(kGroup, 2, {ErrorCode::kPeerLost, "", kVictim});
+    if (member.world.rank == 0) {
+      // That alone does not end it if the victim died while it wrote to what this rank lends.
+      member.team->fail(kGroup, 2, {ErrorCode::kPeerLost, "", kVictim});
+      member.team->stop({ErrorCode::kShutdown, "", 0});
+    }
     if (member.world.rank == 2) member.team->stop({ErrorCode::kPeerLost, "", kVictim});
     const core::Status status = outcome.get();
     EXPECT_EQ(status.error().code, ErrorCode::kPeerLost);

@@ -39,7 +39,7 @@ std::vector<TeamRun*> add_any(HostTeams& teams, int count, std::uint64_t seed) {
     spec.group = kOrderedGroup + static_cast<std::uint32_t>(random() % 3);
     spec.sequence = static_cast<std::uint64_t>(i);
     spec.seed = random();
-    spec.lends_any_output = i % 4 != 0;
+    spec.beyond_caches = i % 4 != 0;
     const std::vector<int> members = some_ranks(teams.size(), random);
     for (std::size_t j = 0; j < members.size(); ++j) {
       spec.lent.push_back({random() % 2 == 0, random() % 2 == 0});
