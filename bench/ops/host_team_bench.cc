@@ -1,14 +1,14 @@
 // All-reduce among ranks of one host through shared memory, against memcpy of the same bytes in the
-// same run. Each rank is a thread with a team, an arena and a buffer of its own; arenas are mapped
-// once, which is all that a process each would change. A rank copies (n - 1) / n of its buffer in
-// and out and reads the rest once more to reduce it, so some two or three memcpys of time is what
-// memory allows when there is a core for each rank.
+// same run. Each rank is a thread with a team, an arena and a buffer of its own, which lies in the
+// arena where it is lent; arenas are mapped once, which is all that a process each would change.
+// What a machine allows two ranks is measured by host_memory_bench.cc.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <future>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "bench/copy.h"
@@ -22,23 +22,26 @@ using bench::count_bytes;
 using transport::Arena;
 
 constexpr std::size_t kHeapBytes = 64U << 20;
+constexpr std::size_t kLentBytes = 64U << 20;
 constexpr std::size_t kLargestArea = 8U << 20;
 
 struct Rank {
   core::World world;
-  Arena arena = *Arena::create(HostTeam::table_bytes() + kHeapBytes);
-  transport::ArenaHeap heap{arena, arena.bytes().subspan(HostTeam::table_bytes())};
+  Arena arena = *Arena::create(HostTeam::table_bytes() + kHeapBytes + kLentBytes);
+  transport::ArenaHeap heap{arena, arena.bytes().subspan(HostTeam::table_bytes(), kHeapBytes)};
   std::unique_ptr<HostTeam> team;
-  std::vector<float> values;
+  std::vector<float> ordinary;
+  std::span<float> values;  // these, or some of the arena
 };
 
 class Host {
  public:
-  Host(int size, std::size_t elements) : elements_(elements) {
+  Host(int size, std::size_t elements, bool lent) : elements_(elements) {
     for (int number = 0; number < size; ++number) {
       ranks_.push_back(std::make_unique<Rank>());
       ranks_.back()->world.rank = number;
-      ranks_.back()->values.assign(elements, static_cast<float>(number));
+      place_values(*ranks_.back(), lent);
+      std::ranges::fill(ranks_.back()->values, static_cast<float>(number));
     }
     std::vector<HostSeat> seats;
     seats.reserve(ranks_.size());
@@ -69,6 +72,16 @@ class Host {
   }
 
  private:
+  void place_values(Rank& rank, bool lent) const {
+    if (lent) {
+      auto* const values = reinterpret_cast<float*>(rank.arena.bytes().last(kLentBytes).data());
+      rank.values = {values, elements_};
+    } else {
+      rank.ordinary.resize(elements_);
+      rank.values = rank.ordinary;
+    }
+  }
+
   void start(Rank& rank, std::promise<void>& done) {
     std::vector<int> all(ranks_.size());
     std::iota(all.begin(), all.end(), 0);
@@ -76,8 +89,8 @@ class Host {
     operation.sequence = sequence_;
     operation.layout = lay_out({all}, rank.world.rank, elements_, sizeof(float), kLargestArea);
     operation.members = all;
-    operation.input = std::as_bytes(std::span(rank.values));
-    operation.output = std::as_writable_bytes(std::span(rank.values));
+    operation.input = std::as_bytes(rank.values);
+    operation.output = std::as_writable_bytes(rank.values);
     operation.type = core::DataType::kFloat32;
     operation.reduction = core::Reduction::kMax;  // in place again and again: sums would overflow
     operation.area = rank.team->reserve(operation.layout.area_bytes(), Door::kNamed);
@@ -93,7 +106,7 @@ class Host {
 void allreduce(benchmark::State& state) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
   const auto ranks = static_cast<int>(state.range(1));
-  Host host(ranks, bytes / sizeof(float));
+  Host host(ranks, bytes / sizeof(float), state.range(2) != 0);
   host.allreduce();  // touches the arenas
   for (auto iteration : state) host.allreduce();
   if (!host.all_are(static_cast<float>(ranks - 1))) state.SkipWithError("a wrong maximum");
@@ -102,8 +115,8 @@ void allreduce(benchmark::State& state) {
 
 BENCHMARK(copy)->Arg(4 << 10)->Arg(1 << 20)->Arg(16 << 20)->Arg(64 << 20)->UseRealTime();
 BENCHMARK(allreduce)
-    ->ArgNames({"bytes", "ranks"})
-    ->ArgsProduct({{4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20}, {2, 4}})
+    ->ArgNames({"bytes", "ranks", "lent"})
+    ->ArgsProduct({{4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20}, {2, 4}, {0, 1}})
     ->UseRealTime()
     ->MeasureProcessCPUTime();
 
