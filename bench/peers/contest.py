@@ -13,7 +13,7 @@ from cases import Case
 from contestants import Contestant, Programs, Task, clean_environment, processes_of
 from hosts import remote_shell_environment
 from others import Others
-from process_set import Forked, ProcessSet, start_programs
+from process_set import ENDING_S, SILENCE_S, Forked, ProcessSet, start_programs
 from results import SKIPPED_FROM, Results
 from table import number, size_text
 
@@ -76,6 +76,11 @@ class Place:
         return start
 
 
+def patience(task: Task, heard: int) -> float:
+    """How many seconds the next line may take. Some MPIs hang when they have nothing left to do."""
+    return SILENCE_S if task.trace or heard < len(task.sizes) else ENDING_S
+
+
 class Contest:
     """One case under one congestion control."""
 
@@ -119,9 +124,11 @@ class Contest:
     def listen(self, contestant: Contestant, task: Task, hear: Callable[[str], None]) -> str:
         """Gives each line of a process set to `hear`. What went wrong, or an empty text."""
         with ProcessSet(self.place.start(contestant, task)) as running:
+            heard = 0
             try:
-                while (text := running.line()) is not None:
+                while (text := running.line(patience(task, heard))) is not None:
                     hear(text)
+                    heard += 1
                 running.finish()
             except TimeoutError as error:
                 return f"{error}; {running.errors()}"

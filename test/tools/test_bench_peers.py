@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench/peers"), str(ROOT / "test/netlab")]
 
 from cases import CASES, KIB, MIB, case_named  # noqa: E402
+from contest import Contest, Plan  # noqa: E402
 from contestants import Programs, Task, contestants_of, processes_of, variant  # noqa: E402
 from cut import busiest_flow, times_of  # noqa: E402
 from hosts import missing  # noqa: E402
@@ -239,15 +240,20 @@ class Here:
         return list(words)
 
 
-def process_set(*scripts):
-    """A set of shells."""
+def start_shells(*scripts):
+    """What starts a set of shells."""
 
     class Process:
         def __init__(self, script):
             self.host, self.command, self.environment = 0, ["sh", "-c", script], {}
 
     processes = [Process(script) for script in scripts]
-    return ProcessSet(start_programs(processes, [Here()], dict(os.environ)))
+    return start_programs(processes, [Here()], dict(os.environ))
+
+
+def process_set(*scripts):
+    """A set of shells."""
+    return ProcessSet(start_shells(*scripts))
 
 
 def test_only_the_first_process_is_heard():
@@ -280,6 +286,22 @@ def test_a_silent_set_is_ended_with_what_it_left_behind():
         assert Path(f"/proc/{orphan}").exists()
         running.line(silence_s=0.1)
     assert not Path(f"/proc/{orphan}").exists()
+
+
+def test_who_has_given_all_results_has_only_to_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("contest.ENDING_S", 0.2)
+    monkeypatch.setattr("contest.SILENCE_S", 60)
+
+    class Place:
+        def start(self, _contestant, _task):
+            script = "sleep 0.5; echo first; sleep 0.5; echo last; exec sleep 60"
+            return start_shells(script)
+
+    lines = []
+    contest = Contest(Place(), Plan(1, 0.1, 4096), tmp_path / "log", {})
+    failure = contest.listen(None, Task((1024, 4096)), lines.append)
+    assert lines == ["first", "last"]
+    assert failure.startswith("nothing for 0.2 s")
 
 
 def test_the_share_of_others_is_a_share():
