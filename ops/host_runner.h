@@ -14,7 +14,8 @@
 //
 // What lies in the arena of its rank is not copied there first (host_loan.h). An input that a rank
 // lends is reduced from where it is; to an output that it lends, the owners of stripes write what
-// they have reduced, and others copy its own stripes out from there. The pieces keep the same pace.
+// they have reduced, and others copy its own stripes out from there. The pieces keep the same
+// pace, but where all lend all, they wait for no slot.
 // A rank whose output is lent ends when all have copied the last one; if it fails, when nobody
 // writes to it.
 //
