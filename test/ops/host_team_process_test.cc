@@ -129,12 +129,14 @@ TEST(HostTeamProcesses, ReduceThroughSharedMemory) {
   for (const pid_t child : children) EXPECT_EQ(exit_code(child), 0);
 }
 
-// The survivors can not know it by themselves: whoever watches the processes tells them.
-TEST(HostTeamProcesses, SurvivorsOfAKilledMateFailAndStop) {
+constexpr int kVictim = 1;
+constexpr int kTooLate = 3;  // exit code of a rank whose sum was complete
+
+/// Runs a large sum of three ranks, amid which one dies. The exit codes of the others.
+std::vector<int> kill_amid_a_sum() {
   constexpr int kRanks = 3;
-  constexpr int kVictim = 1;
   int pipe[2];
-  ASSERT_EQ(::pipe(pipe), 0);
+  EXPECT_EQ(::pipe(pipe), 0);
   const auto children = fork_ranks(kRanks, [&](Member& member) {
     ::close(pipe[1]);
     HostAllreduce small(spec_of(kRanks, 1000, 1));
@@ -155,14 +157,26 @@ TEST(HostTeamProcesses, SurvivorsOfAKilledMateFailAndStop) {
     }
     if (member.world.rank == 2) member.team->stop({ErrorCode::kPeerLost, "", kVictim});
     const core::Status status = outcome.get();
+    if (status) ::_exit(kTooLate);
     EXPECT_EQ(status.error().code, ErrorCode::kPeerLost);
     EXPECT_EQ(status.error().culprit, kVictim);
   });
   EXPECT_EQ(exit_code(children[kVictim]), 128 + SIGKILL);
   ::close(pipe[1]);
-  EXPECT_EQ(exit_code(children[0]), 0);
-  EXPECT_EQ(exit_code(children[2]), 0);
+  std::vector<int> codes{exit_code(children[0]), exit_code(children[2])};
   ::close(pipe[0]);
+  return codes;
+}
+
+// The survivors can not know it by themselves: whoever watches the processes tells them. On a busy
+// machine the victim's team may be done before the victim gets to kill itself.
+TEST(HostTeamProcesses, SurvivorsOfAKilledMateFailAndStop) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const std::vector<int> codes = kill_amid_a_sum();
+    for (const int code : codes) ASSERT_TRUE(code == 0 || code == kTooLate) << code;
+    if (codes == std::vector<int>{0, 0}) return;
+  }
+  FAIL() << "the victim was too late each time";
 }
 
 }  // namespace
