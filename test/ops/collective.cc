@@ -38,14 +38,6 @@ Bytes gathered(const CollectiveSpec& spec, const std::vector<Bytes>& inputs) {
   return result;
 }
 
-Bytes reduced(const CollectiveSpec& spec, const std::vector<Bytes>& inputs) {
-  Bytes result = inputs[0];
-  for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
-    reference_reduce(result, inputs[rank], spec.type, spec.reduction);
-  }
-  return result;
-}
-
 // What a rank's source and buffer hold when they are apart: the blocks it sends, or none; room for
 // those it gets.
 std::uint64_t buffer_elements(const CollectiveSpec& spec, int rank) {
@@ -137,7 +129,8 @@ std::vector<Bytes> expected_of(const CollectiveSpec& spec, const std::vector<Byt
     case OrderedKind::kAllreduce:
     case OrderedKind::kReduceScatter:
     case OrderedKind::kReduce:
-      return defined_of(spec, {inputs.size(), reduced(spec, inputs)});
+      return defined_of(
+          spec, {inputs.size(), reference_reduce_in_turn(inputs, spec.type, spec.reduction)});
     case OrderedKind::kGather:
     case OrderedKind::kScatter:
     case OrderedKind::kAlltoall:

@@ -41,11 +41,7 @@ std::vector<Bytes> inputs_of(const HostCollective& collective, int ranks, bool a
 }
 
 Bytes expected_of(const HostCollective& collective, const std::vector<Bytes>& inputs) {
-  Bytes result = inputs[0];
-  for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
-    reference_reduce(result, inputs[rank], collective.type, collective.reduction);
-  }
-  return result;
+  return reference_reduce_in_turn(inputs, collective.type, collective.reduction);
 }
 
 HostFlight::HostFlight(const HostCollective& collective, const Hosts& hosts, int position,

@@ -296,11 +296,10 @@ class LentOutput : public testing::Test {
 
   /// What mates write of the lender's output.
   std::span<std::byte> pages() {
-    const std::span<std::byte> output = lender().operation().output;
-    const std::span<std::byte> arena = ranks_.side(1).arena.bytes();
-    const auto offset = static_cast<std::uint64_t>(output.data() - arena.data());
-    const ByteSpan pages = HostLoan{.output = offset}.pages(output.size());
-    return output.subspan(pages.offset, pages.bytes);
+    const HostOperation& operation = lender().operation();
+    const HostLoan loan = loan_of(operation, ranks_.side(1).arena.bytes());
+    const auto [offset, bytes] = loan.pages(operation.output.size());
+    return operation.output.subspan(offset, bytes);
   }
 
   /// As if rank 0 had been stopped amid a step.

@@ -254,6 +254,15 @@ void reference_reduce(Bytes& accumulator, const Bytes& values, DataType type, Re
   });
 }
 
+Bytes reference_reduce_in_turn(const std::vector<Bytes>& inputs, DataType type,
+                               Reduction reduction) {
+  Bytes result = inputs[0];
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    reference_reduce(result, inputs[i], type, reduction);
+  }
+  return result;
+}
+
 Bytes reference_reduce_many(const std::vector<Bytes>& inputs, DataType type, Reduction reduction) {
   Bytes result(inputs[0].size());
   with_type(type, [&](auto zero) {

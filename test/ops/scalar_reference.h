@@ -22,6 +22,10 @@ std::vector<core::Reduction> reductions_of(core::DataType type);
 void reference_reduce(Bytes& accumulator, const Bytes& values, core::DataType type,
                       core::Reduction reduction);
 
+/// All inputs, one after the other: each sum is rounded to the type.
+Bytes reference_reduce_in_turn(const std::vector<Bytes>& inputs, core::DataType type,
+                               core::Reduction reduction);
+
 /// All inputs, in their order; 16-bit floating-point ones are summed as float32.
 Bytes reference_reduce_many(const std::vector<Bytes>& inputs, core::DataType type,
                             core::Reduction reduction);
